@@ -1,0 +1,165 @@
+"""Recipes: the strict configuration of a training run, written beside its result.
+
+A recipe is YAML with the fields of `Recipe`. It may start from a shipped preset (`preset: a3`), and `--set a.b=c` changes one field.
+An unknown field, a wrong type or a missing file is a `ConfigError` that names the field and the nearest right name.
+It holds no values of its own for objectives and training: those are checked by the rooms that own them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steadyrank.errors import ConfigError, MissingDataError, unknown_name
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataConfig(_Strict):
+    """Where the lists come from: a file, a folder, or `packaged:SPLIT`."""
+
+    train: str = "packaged:train"
+    dev: str | None = None
+    sources: tuple[str, ...] = Field((), description="keep only examples whose source starts with one of these")
+    limit: int | None = Field(None, gt=0, description="train on this many lists, drawn by a named stream")
+    dev_limit: int | None = Field(None, gt=0)
+    max_candidates: int | None = Field(None, gt=1, description="cap a pool; the candidates kept are drawn by a named stream")
+
+
+class ModelConfig(_Strict):
+    """A model to load: its spec for `load_scorer`, and that scorer's options."""
+
+    model: str
+    options: dict[str, Any] = Field(default_factory=dict, description="options of the scorer: max_length, template, layers, precision, ...")
+
+
+class Recipe(_Strict):
+    """One training run."""
+
+    preset: str | None = None
+    output: str
+    seed: int = 0
+    objective: str = Field(description="a name of steadyrank.objectives.OBJECTIVES")
+    objective_settings: dict[str, Any] = Field(default_factory=dict)
+    student: ModelConfig
+    teacher: ModelConfig | None = None
+    data: DataConfig = DataConfig()
+    training: dict[str, Any] = Field(default_factory=dict, description="settings of steadyrank.training.TrainSettings")
+    expect: dict[str, str] = Field(default_factory=dict, description='what the run should reach, as {"RR@6": ">= 0.6"}; missing it fails the run')
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(self.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
+
+
+def preset_names() -> list[str]:
+    """The shipped presets, one YAML file each in steadyrank/presets."""
+    return sorted(entry.name.removesuffix(".yaml") for entry in _presets().iterdir() if entry.name.endswith(".yaml"))
+
+
+def load_recipe(path: str | Path | None = None, *, preset: str | None = None, overrides: Iterable[str] = ()) -> Recipe:
+    """The recipe of a file and/or a preset, with `a.b=c` overrides on top. The file wins over the preset."""
+    fields = _read(Path(path)) if path is not None else {}
+    preset = preset or fields.get("preset")
+    if preset is not None:
+        fields = merge(_preset(preset), fields) | {"preset": preset}
+    for override in overrides:
+        fields = merge(fields, parse_override(override))
+    return _checked(fields, where=str(path) if path is not None else f"preset {preset!r}")
+
+
+def merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    """`top` laid over `base`, mappings joined key by key; neither is changed."""
+    out = dict(base)
+    for key, value in top.items():
+        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping)
+        out[key] = merge(out[key], value) if both else value
+    return out
+
+
+def parse_override(text: str) -> dict[str, Any]:
+    """`training.learning_rate=2e-5` as a nested mapping; the value is read as YAML, and numbers like 2e-5 as numbers."""
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        raise ConfigError(f"--set {text!r} is not of the form field.subfield=value")
+    try:
+        parsed = _number(yaml.safe_load(value))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {text!r}: the value is not valid YAML") from error
+    for part in reversed(name.strip().split(".")):
+        parsed = {part: parsed}
+    return parsed  # type: ignore[no-any-return]  # the loop has wrapped it at least once
+
+
+def _presets() -> Any:
+    return resources.files("steadyrank") / "presets"
+
+
+def _preset(name: str) -> dict[str, Any]:
+    if name not in preset_names():
+        raise unknown_name("preset", name, preset_names())
+    return _numbers(yaml.safe_load((_presets() / f"{name}.yaml").read_text(encoding="utf-8")))  # type: ignore[no-any-return]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise MissingDataError(f"recipe {path} does not exist; give a YAML file, or --preset with one of: {', '.join(preset_names())}")
+    try:
+        fields = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise ConfigError(f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable'}") from error
+    if not isinstance(fields, dict):
+        raise ConfigError(f"{path}: must hold fields such as `preset: a3`, not a {type(fields).__name__}")
+    return _numbers(fields)  # type: ignore[no-any-return]
+
+
+def _number(value: Any) -> Any:
+    """YAML 1.1 reads 2e-5 as text; in a recipe it is a number."""
+    if isinstance(value, str):
+        try:
+            return float(value) if any(char.isdigit() for char in value) and "e" in value.lower() else value
+        except ValueError:
+            return value
+    return value
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    return _number(value)
+
+
+def _checked(fields: dict[str, Any], *, where: str) -> Recipe:
+    try:
+        return Recipe.model_validate(fields)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ConfigError(f"{where}: {_sentence(problem)}") from error
+
+
+def _sentence(problem: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return str(unknown_name("field", place, _fields_beside(problem["loc"])))
+    if problem["type"] == "missing":
+        return f"field {place!r} is missing; set it in the recipe or with --set {place}=..."
+    return f"field {place!r} is {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+
+
+def _fields_beside(location: tuple[Any, ...]) -> list[str]:
+    model: Any = Recipe
+    for part in location[:-1]:
+        annotation = model.model_fields[part].annotation
+        model = next((kind for kind in getattr(annotation, "__args__", ()) if hasattr(kind, "model_fields")), annotation)
+    prefix = "".join(f"{part}." for part in location[:-1])
+    return [prefix + name for name in model.model_fields]
