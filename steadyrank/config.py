@@ -74,6 +74,11 @@ def load_recipe(path: str | Path | None = None, *, preset: str | None = None, ov
     return _checked(fields, where=str(path) if path is not None else f"preset {preset!r}")
 
 
+def preset_recipe(preset: str, fields: Mapping[str, Any]) -> Recipe:
+    """The preset with these fields laid over it."""
+    return _checked(merge(_preset(preset), fields) | {"preset": preset}, where=f"preset {preset!r}")
+
+
 def merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     """`top` laid over `base`, mappings joined key by key; neither is changed."""
     out = dict(base)

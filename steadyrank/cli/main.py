@@ -1,0 +1,60 @@
+"""`steadyrank`: gathers the verbs and turns errors into one sentence and an exit code.
+
+0 ok, 1 the run failed, 2 the user's input is wrong. A mistake of the user never shows a traceback; a bug of ours does.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+
+import typer
+
+import steadyrank
+from steadyrank.cli import bench, compare, data, demo, evaluate, report, score, train
+from steadyrank.cli.output import fail
+from steadyrank.errors import SteadyrankError
+
+app = typer.Typer(
+    name="steadyrank",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Train compact text rerankers, prove how good they are, and prove that decisions on their scores hold still.",
+)
+app.command("demo")(demo.demo)
+app.add_typer(data.app, name="data")
+app.command("score")(score.score)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("report")(report.report)
+app.command("bench")(bench.bench)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"steadyrank {steadyrank.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version.")) -> None:
+    """Options that stand before the verb."""
+
+
+def run() -> None:
+    """The console script."""
+    try:
+        app()
+    except SteadyrankError as error:
+        sys.exit(fail(str(error), error.exit_code))
+    except KeyboardInterrupt:
+        sys.exit(fail("interrupted; what was finished is on disk, and the same command goes on from there", 1))
+    except BrokenPipeError:  # `steadyrank ... | head`
+        sys.stderr.close()
+        sys.exit(0)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.exit(fail(f"no space left on the device while writing {error.filename or 'a result'}; free some and run the same command again", 1))

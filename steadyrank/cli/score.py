@@ -1,0 +1,56 @@
+"""`steadyrank score`: a scorer and lists in, a file of scored lists out. Score once, study often."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from steadyrank.cli.output import AsJson, Seed, emit, say
+
+
+def scorer_options(pairs: list[str]) -> dict[str, Any]:
+    """`max_length=256` pairs as options of `load_scorer`."""
+    from steadyrank.config import merge, parse_override
+
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        options = merge(options, parse_override(pair))
+    return options
+
+
+def score(
+    scorer: Annotated[str, typer.Argument(help="A model folder, hub id, or: teacher, smollm2, bm25, random, constant, first_stage, oracle.")],
+    examples: Annotated[str, typer.Argument(help="A file or folder of lists, or packaged:test / packaged:shifted.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The scored lists, as JSON lines.")],
+    option: Annotated[list[str] | None, typer.Option("--option", help="An option of the scorer, e.g. max_length=256; repeatable.")] = None,
+    source: Annotated[list[str] | None, typer.Option("--source", help="Keep lists whose source starts with this; repeatable.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Score only this many lists, drawn by the seed.")] = None,
+    presentations: Annotated[int, typer.Option(min=1, help="Lay each list before the scorer in this many orders.")] = 1,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Score lists with any scorer and write the scores.
+
+    Example: steadyrank score teacher packaged:test -o teacher.jsonl --limit 200
+    """
+    from steadyrank.data.jsonl import save_scores
+    from steadyrank.data.selecting import choose, examples_of
+    from steadyrank.scoring import load_scorer
+
+    lists = choose(examples_of(examples, sources=source or ()), limit, seed=seed)
+    loaded = load_scorer(scorer, **scorer_options(option or []))
+    say(f"scoring {len(lists)} lists, {sum(len(item.candidates) for item in lists)} candidates, with {loaded.name}")
+    scored = loaded.score_examples(lists, presentations=presentations, seed=seed, progress=not as_json)
+    save_scores(output, scored)
+    counts = {
+        "lists": len(scored),
+        "candidates": sum(len(item.scores) for item in scored),
+        "truncated": sum(len(item.truncated) for item in scored),
+        "empty": sum(len(item.empty) for item in scored),
+        "scale": loaded.scale,
+        "output": str(output),
+    }
+    line = "{lists} lists, {candidates} scores ({scale}) in {output}; cut to fit: {truncated}; without text: {empty}".format(**counts)
+    emit(counts, as_json=as_json, lines=[line])

@@ -1,0 +1,98 @@
+"""One recipe, end to end: load the lists and the models, score with the teacher once, train, keep the run directory."""
+
+from __future__ import annotations
+
+import operator
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from steadyrank import objectives
+from steadyrank.config import DataConfig, ModelConfig, Recipe
+from steadyrank.data.selecting import cap, choose, examples_of
+from steadyrank.errors import ConfigError, RunError
+from steadyrank.files import cache_dir
+from steadyrank.records import RankingExample
+from steadyrank.scoring import load_scorer
+from steadyrank.training.run import TrainResult, train
+from steadyrank.training.settings import TrainSettings
+from steadyrank.training.teacher_cache import TeacherCache
+
+Say = Callable[[str], None]
+_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+0-9.eE]+)\s*")
+_COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
+def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> TrainResult:
+    """Train as the recipe says. A run directory that holds an unfinished run of the same recipe is resumed."""
+    settings = TrainSettings.from_mapping({"seed": recipe.seed, **recipe.training})
+    objective = objectives.build(recipe.objective, **recipe.objective_settings)
+    bounds = {measure: _bound(measure, text) for measure, text in recipe.expect.items()}
+    teacher = _teacher(recipe, objective)
+    lists, dev = training_lists(recipe.data, seed=recipe.seed), dev_lists(recipe.data, seed=recipe.seed)
+    output = Path(recipe.output)
+    if restart and output.exists():
+        shutil.rmtree(output)
+    student = load(recipe.student, allow_untrained=True)
+    say(f"{recipe.preset or recipe.objective}: {len(lists)} lists, {sum(len(item.candidates) for item in lists)} candidates; {len(dev)} dev lists")
+    teacher_scores = None
+    if teacher is not None:
+        cache = TeacherCache(cache_dir() / "teacher-scores.sqlite")
+        teacher_scores = cache.scores(teacher, lists)
+        say(f"teacher {teacher.name}: {cache.misses} candidates scored, {cache.hits} read from the cache")
+    result = train(
+        settings,
+        student=student,
+        objective=objective,
+        train=lists,
+        dev=dev or None,
+        teacher_scores=teacher_scores,
+        output=output,
+        describe={"recipe": recipe.model_dump(mode="json", exclude_none=True), "recipe_yaml": recipe.to_yaml()},
+    )
+    _check(result, bounds)
+    return result
+
+
+def training_lists(data: DataConfig, *, seed: int) -> list[RankingExample]:
+    chosen = choose(examples_of(data.train, sources=data.sources), data.limit, seed=seed)
+    return [cap(example, data.max_candidates, seed=seed) for example in chosen]
+
+
+def dev_lists(data: DataConfig, *, seed: int) -> list[RankingExample]:
+    if data.dev is None:
+        return []
+    return choose(examples_of(data.dev, sources=data.sources), data.dev_limit, seed=seed)
+
+
+def load(model: ModelConfig, **options: Any) -> Any:
+    return load_scorer(model.model, **{**options, **model.options})
+
+
+def _teacher(recipe: Recipe, objective: Any) -> Any:
+    if objective.target != "teacher" and objective.anchor != "teacher":
+        return None
+    if recipe.teacher is None:
+        raise ConfigError(f"objective {recipe.objective!r} learns from a teacher; set teacher.model in the recipe")
+    return load(recipe.teacher)
+
+
+def _bound(measure: str, text: str) -> tuple[Any, float]:
+    match = _BOUND.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"expect[{measure!r}] is {text!r}; write a bound such as '>= 0.6'")
+    return _COMPARE[match[1]], float(match[2])
+
+
+def _check(result: TrainResult, bounds: dict[str, tuple[Any, float]]) -> None:
+    missed = [f"{measure} is {_value(result, measure):.4f}" for measure, (holds, value) in bounds.items() if not holds(_value(result, measure), value)]
+    if missed:
+        raise RunError(f"the run did not reach what its recipe expects: {'; '.join(missed)}")
+
+
+def _value(result: TrainResult, measure: str) -> float:
+    if measure not in result.dev_final:
+        raise ConfigError(f"expect names {measure!r}, which was not measured on dev; measured: {', '.join(result.dev_final) or 'nothing'}")
+    return result.dev_final[measure]
