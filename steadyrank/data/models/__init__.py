@@ -13,7 +13,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,8 @@ def fetch(name: str, *, cache: Path | None = None, say: Callable[[str], None] | 
     notify(f"{name}: converting")
     scratch = Path(tempfile.mkdtemp(prefix=f".{model.folder}-", dir=root))
     try:
-        checks = names.load(model.converter)(source, scratch, model)
+        with _quiet():
+            checks = names.load(model.converter)(source, scratch, model)
         write_json(scratch / PROVENANCE, _provenance(model, checks))
         return _move(scratch, root / model.folder)
     except OSError as error:
@@ -88,6 +89,19 @@ def _model(name: str) -> PackagedModel:
 
 def _root(cache: Path | None) -> Path:
     return (Path(cache) if cache is not None else cache_dir()) / "models"
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars of transformers during a conversion of seconds; as they were afterwards."""
+    logging = names.require("transformers.utils.logging", "converting a model")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _provenance(model: PackagedModel, checks: dict[str, Any]) -> dict[str, Any]:
