@@ -113,7 +113,14 @@ def build(countries: Mapping[str, Mapping[str, str]], *, seed: int, size: int) -
             pool = [f"{country}/{name}", *lots(own, seed, "reader-own", key)[:rest]]
             pool += wrong[: size - len(pool)]
             base = Base(key, by_name[name].question.format(country=country), "reader", tuple(pool), frozenset())
-            row = example("reader/factbook", base, shuffled(pool, seed, "reader", key), grades={pool[0]: 3.0}, texts=texts, seed=seed, extra={"field": name})
+            row = example(
+                "reader/factbook",
+                base,
+                shuffled(pool, seed, "reader", key),
+                grades={pool[0]: 3.0},
+                texts=texts,
+                seed=seed,
+                extra={"field": name},
+            )
             out.append(replace(row, answers=answers))
     return out
-

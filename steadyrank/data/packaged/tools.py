@@ -43,7 +43,9 @@ class Request:
 def tool_text(spec: Mapping[str, Any]) -> str:
     """A tool as a document: name, description, parameters."""
     parameters = (spec.get("parameters") or {}).get("properties") or {}
-    told = "; ".join(f"{name}: {plain(str((about or {}).get('description', '')))}" for name, about in parameters.items() if isinstance(about, dict))
+    told = "; ".join(
+        f"{name}: {plain(str((about or {}).get('description', '')))}" for name, about in parameters.items() if isinstance(about, dict)
+    )
     return cut(f"{spec['name']}: {plain(spec.get('description'))}" + (f" Parameters: {told}" if told else ""))
 
 
@@ -61,10 +63,15 @@ def near_copy(a: str, b: str) -> bool:
     """Whether two tool texts (`name: description ...`) describe nearly the same tool."""
     (name_a, _, text_a), (name_b, _, text_b) = a.partition(": "), b.partition(": ")
     first = [text.partition(" Parameters: ")[0] for text in (text_a, text_b)]
-    return jaccard(words_of(name_a), words_of(name_b)) >= NAME_OVERLAP or jaccard(frozenset(tokens(first[0])), frozenset(tokens(first[1]))) >= TEXT_OVERLAP
+    return (
+        jaccard(words_of(name_a), words_of(name_b)) >= NAME_OVERLAP
+        or jaccard(frozenset(tokens(first[0])), frozenset(tokens(first[1]))) >= TEXT_OVERLAP
+    )
 
 
-def parse(rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[Mapping[str, Any]]], source: str, texts: dict[str, str]) -> list[Request]:
+def parse(
+    rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[Mapping[str, Any]]], source: str, texts: dict[str, str]
+) -> list[Request]:
     """The requests of one set; `texts` collects the documents. Rows without exactly one right tool among their own are left out."""
     out = []
     for row in rows:
@@ -80,7 +87,7 @@ def parse(rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[Mapp
             own[name] = texts[name] = text
             if calls == [spec["name"]]:
                 right = name
-        if right is None and source != "tools/abstain":
+        if not own or (right is None and source != "tools/abstain"):
             continue
         tool_list = short_hash(*sorted(own))
         out.append(Request(short_hash("tools", normal(query)), source, query, right, tuple(own), tool_list))
