@@ -3,8 +3,8 @@
     collection = build()                 # CACHE/packaged-1/{train,valid,test,reworded,shifted,abstain,reader}.jsonl, manifest.json
     train = load_split("train")          # builds when absent
 
-Deterministic: every draw comes from a named stream and nothing iterates a set, so the same packages, seed and settings give the same bytes under
-any PYTHONHASHSEED. All is built in a folder beside the target and moved into place at the end: nothing is left half-written.
+Deterministic: every draw comes from a named stream and nothing iterates a set, so the same packages, seed and settings give the same
+bytes under any PYTHONHASHSEED. All is built in a folder beside the target and moved into place at the end: nothing is left half-written.
 """
 
 from __future__ import annotations
@@ -161,7 +161,11 @@ def manifest(splits: Mapping[str, Sequence[RankingExample]], settings: Mapping[s
         "digest": digest(splits),
         "files": dict(files),
         "splits": {
-            name: {"lists": len(rows), "groups": len({row.group for row in rows}), "sources": dict(sorted(Counter(row.source for row in rows).items()))}
+            name: {
+                "lists": len(rows),
+                "groups": len({row.group for row in rows}),
+                "sources": dict(sorted(Counter(row.source or "" for row in rows).items())),
+            }
             for name, rows in splits.items()
         },
         "candidates": {"smallest": min(sizes), "largest": max(sizes), "mean": round(sum(sizes) / len(sizes), 2)},

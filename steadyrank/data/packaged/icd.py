@@ -3,7 +3,8 @@
 query    the text of an excludes note that names one target code, or an inclusion term that shares at most half its words with the title
 code     target 3, its parent 2, sibling or child 1; the code that *excludes* the term stands in the list as a lexical trap, 0
 broader  parent 3, the exact code 1
-Both families of a term share one pool. An excludes note can name one of several right entries; siblings get 1, so one that would do costs little.
+Both families of a term share one pool. An excludes note can name one of several right entries; siblings get 1, so that one that would
+do as well costs little.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ WORDINGS: dict[str, Wordings] = {
             "Rank weakness entries by how exactly they describe the flaw behind this report; prefer the most specific entry.",
             "Which weakness should this vulnerability be filed under? The exact, most specific entry comes first.",
         ),
-        ("I am triaging this report and need its narrowest fitting weakness class on top.", "Classify the flaw as finely as the catalogue allows."),
+        (
+            "I am triaging this report and need its narrowest fitting weakness class on top.",
+            "Classify the flaw as finely as the catalogue allows.",
+        ),
     ),
     "cwe/general": Wordings(
         (
@@ -37,15 +40,21 @@ WORDINGS: dict[str, Wordings] = {
             "Rank weakness entries for a summary by category: the parent class of the exact weakness first, not the weakness itself.",
             "Which more general weakness covers this vulnerability? Prefer the class directly above the exact entry.",
         ),
-        ("For a management overview, group this report under the next wider weakness class.", "Step up one level: which umbrella weakness contains this flaw?"),
+        (
+            "For a management overview, group this report under the next wider weakness class.",
+            "Step up one level: which umbrella weakness contains this flaw?",
+        ),
     ),
     "cwe/impact": Wordings(
         (
             "Find weaknesses related to this vulnerability whose documented consequences include: {impact}.",
             "Only weaknesses that fit this report and can lead to '{impact}' are relevant.",
-            "Rank the related weakness entries that list '{impact}' as an impact; entries without that impact do not count, even exact ones.",
+            "Rank the related weakness entries that list '{impact}' as an impact; without that impact even exact entries do not count.",
         ),
-        ("We care about one outcome only, {impact}: which weaknesses of this kind bring it about?", "Filter the fitting weaknesses down to those that result in {impact}."),
+        (
+            "We care about one outcome only, {impact}: which weaknesses of this kind bring it about?",
+            "Filter the fitting weaknesses down to those that result in {impact}.",
+        ),
     ),
     "attack/technique": Wordings(
         (
@@ -53,7 +62,10 @@ WORDINGS: dict[str, Wordings] = {
             "Rank technique descriptions by how precisely they match the observed behaviour; the most specific technique first.",
             "Which attack technique or sub-technique is shown in this report sentence?",
         ),
-        ("Tag this sentence from a threat report with its closest technique.", "Map the activity to the narrowest matching technique entry."),
+        (
+            "Tag this sentence from a threat report with its closest technique.",
+            "Map the activity to the narrowest matching technique entry.",
+        ),
     ),
     "attack/parent": Wordings(
         (
@@ -61,7 +73,10 @@ WORDINGS: dict[str, Wordings] = {
             "Rank techniques one level above the exact match first: the general technique of which this behaviour is a variant.",
             "For a high-level summary, find the general technique under which this sub-technique is filed.",
         ),
-        ("Roll this activity up to the technique that its sub-technique belongs to.", "Name the umbrella technique; the precise variant is second best."),
+        (
+            "Roll this activity up to the technique that its sub-technique belongs to.",
+            "Name the umbrella technique; the precise variant is second best.",
+        ),
     ),
     "attack/mitigation": Wordings(
         (
@@ -69,7 +84,10 @@ WORDINGS: dict[str, Wordings] = {
             "Which security measures would prevent or limit what is described? Rank countermeasures only.",
             "Rank the mitigations that apply to the technique behind this sentence; attack descriptions and detections do not count.",
         ),
-        ("What should a defender put in place to stop this?", "List hardening steps against this activity, leaving out text that merely explains the attack."),
+        (
+            "What should a defender put in place to stop this?",
+            "List hardening steps against this activity, leaving out text that merely explains the attack.",
+        ),
     ),
     "attack/detection": Wordings(
         (
@@ -112,26 +130,47 @@ WORDINGS: dict[str, Wordings] = {
         ("Collect reading material on this subject.", "Show papers a researcher in this area has bookmarked."),
     ),
     "opinion/positive": Wordings(
-        ("Find statements with a positive opinion; the more positive, the higher.", "Rank praise first.", "Which sentences speak most favourably?"),
+        (
+            "Find statements with a positive opinion; the more positive, the higher.",
+            "Rank praise first.",
+            "Which sentences speak most favourably?",
+        ),
         ("Show me what people liked.", "Put the happiest reactions on top."),
     ),
     "opinion/negative": Wordings(
-        ("Find statements with a negative opinion; the more negative, the higher.", "Rank criticism first.", "Which sentences speak most unfavourably?"),
+        (
+            "Find statements with a negative opinion; the more negative, the higher.",
+            "Rank criticism first.",
+            "Which sentences speak most unfavourably?",
+        ),
         ("Show me what people disliked.", "Put the harshest reactions on top."),
     ),
     "opinion/neutral": Wordings(
-        ("Find factual statements without opinion; strong praise or criticism is not relevant.", "Rank neutral sentences first.", "Which sentences take no side?"),
+        (
+            "Find factual statements without opinion; strong praise or criticism is not relevant.",
+            "Rank neutral sentences first.",
+            "Which sentences take no side?",
+        ),
         ("Leave out praise and complaint: what is merely stated?", "Put the most even-handed sentences on top."),
     ),
-    "lexical/hypernym": Wordings(("Find the more general concept of which this is a kind.", "Rank the broader term first."), ("What is this a type of?",)),
-    "lexical/hyponym": Wordings(("Find more specific kinds of this concept.", "Rank the narrower terms first."), ("Name a subtype of this.",)),
-    "lexical/meronym": Wordings(("Find the parts or members of this.", "Rank concepts that are a component of the given one first."), ("What is it made up of?",)),
-    "lexical/holonym": Wordings(("Find the whole of which this is a part or member.", "Rank the containing whole first."), ("What does this belong to?",)),
+    "lexical/hypernym": Wordings(
+        ("Find the more general concept of which this is a kind.", "Rank the broader term first."), ("What is this a type of?",)
+    ),
+    "lexical/hyponym": Wordings(
+        ("Find more specific kinds of this concept.", "Rank the narrower terms first."), ("Name a subtype of this.",)
+    ),
+    "lexical/meronym": Wordings(
+        ("Find the parts or members of this.", "Rank concepts that are a component of the given one first."), ("What is it made up of?",)
+    ),
+    "lexical/holonym": Wordings(
+        ("Find the whole of which this is a part or member.", "Rank the containing whole first."), ("What does this belong to?",)
+    ),
     "lexical/antonym": Wordings(("Find the concept of opposite meaning.", "Rank the antonym first."), ("What is the contrary of this?",)),
     "reader": Wordings(
-        ("Find the passage that answers the question.", "Rank passages by whether they contain the answer."), ("Where is the answer stated?",)
+        ("Find the passage that answers the question.", "Rank passages by whether they contain the answer."),
+        ("Where is the answer stated?",),
     ),
-}  # fmt: skip
+}
 
 
 def family(source: str) -> str:

@@ -32,7 +32,7 @@ def neighbours(queries: Sequence[str], texts: Sequence[str], k: int) -> list[lis
         return [[] for _ in queries]
     index = bm25s.BM25()
     index.index([tokens(text) or ["_"] for text in texts], show_progress=False)
-    out = []
+    out: list[list[int]] = []
     for query in queries:
         words = [word for word in tokens(query) if word in index.vocab_dict]
         if not words:

@@ -1,8 +1,8 @@
 """Questions with answers for reader decisions: country profiles of The World Factbook.
 
-One question a country and field ("What is the capital of Chad?"); the passage that states the answer is 3. Distractors: the same field of other
-countries (they state conflicting answers of the same type, so a wrong retained passage changes what a reader says), and other fields of the same
-country. `answers` holds the accepted strings.
+One question a country and field ("What is the capital of Chad?"); the passage that states the answer is 3. Distractors: the same field of
+other countries (they state conflicting answers of the same type, so a wrong retained passage changes what a reader says), and other
+fields of the same country. `answers` holds the accepted strings.
 """
 
 from __future__ import annotations
@@ -34,17 +34,41 @@ class Field:
 FIELDS = (
     Field("capital", ("Government", "Capital", "name"), "What is the capital of {country}?", "The capital of {country} is {value}."),
     Field("area", ("Geography", "Area", "total"), "What is the total area of {country}?", "{country} has a total area of {value}."),
-    Field("population", ("People and Society", "Population", "total"), "How many people live in {country}?", "{country} has a population of {value}."),
-    Field("coastline", ("Geography", "Coastline"), "How long is the coastline of {country}?", "The coastline of {country} measures {value}."),
-    Field("highest", ("Geography", "Elevation", "highest point"), "What is the highest point of {country}?", "The highest point of {country} is {value}."),
-    Field("code", ("Communications", "Internet country code"), "What is the internet country code of {country}?", "The internet country code of {country} is {value}."),
-    Field("government", ("Government", "Government type"), "What type of government does {country} have?", "{country} is governed as a {value}."),
-    Field("resources", ("Geography", "Natural resources"), "Which natural resources does {country} have?", "Natural resources of {country}: {value}."),
+    Field(
+        "population",
+        ("People and Society", "Population", "total"),
+        "How many people live in {country}?",
+        "{country} has a population of {value}.",
+    ),
+    Field(
+        "coastline", ("Geography", "Coastline"), "How long is the coastline of {country}?", "The coastline of {country} measures {value}."
+    ),
+    Field(
+        "highest",
+        ("Geography", "Elevation", "highest point"),
+        "What is the highest point of {country}?",
+        "The highest point of {country} is {value}.",
+    ),
+    Field(
+        "code",
+        ("Communications", "Internet country code"),
+        "What is the internet country code of {country}?",
+        "The internet country code of {country} is {value}.",
+    ),
+    Field(
+        "government", ("Government", "Government type"), "What type of government does {country} have?", "Government of {country}: {value}."
+    ),
+    Field(
+        "resources",
+        ("Geography", "Natural resources"),
+        "Which natural resources does {country} have?",
+        "Natural resources of {country}: {value}.",
+    ),
     Field("terrain", ("Geography", "Terrain"), "What is the terrain of {country} like?", "Terrain of {country}: {value}."),
     Field("climate", ("Geography", "Climate"), "What is the climate of {country}?", "Climate of {country}: {value}."),
     Field("location", ("Geography", "Location"), "Where does {country} lie?", "{country} lies in {value}."),
     Field("independence", ("Government", "Independence"), "When did {country} become independent?", "Independence of {country}: {value}."),
-)  # fmt: skip
+)
 ASKED = ("capital", "area", "population", "coastline", "highest", "code", "government")  # fields with a short answer
 
 

@@ -1,9 +1,9 @@
 """User requests against tool descriptions: which function should be called?
 
 query      the user's words; the right tool 3, every other 0. Source `tools/<set>` (live_* sets were contributed by users).
-negatives  the request's own other tools, then the right tools of other requests (similar and random in turns), minus near-copies of the right
-           tool (same name, or name or description overlap), which would be false negatives.
-abstain    requests that no offered tool fits: all 0, the request's own tools only. They have no ideal ranking, so they stand in a split of their own.
+negatives  the request's own other tools, then the right tools of other requests (similar and random in turns), minus near-copies of the
+           right tool (name or description overlap), which would be false negatives
+abstain    requests that no offered tool fits: all 0, the request's own tools only; without an ideal ranking they are a split of their own
 Splits are by tool list: requests over the same tools never part.
 """
 
