@@ -1,6 +1,7 @@
 """Ranking metrics, used alike by rewards, evaluation and stability. Not here: named measures of whole runs (`steadyrank.evaluation`).
 
-Axes: B lists, K candidates (padded), G rankings. A ranking holds candidate indices, best first, padded candidates last; it may be cut short.
+Axes: B lists, K candidates (padded), G rankings. A ranking holds candidate indices, best first, padded candidates last; it may
+be cut short.
 Rules:
 - gain is 2^grade - 1 ("exponential", Burges et al. 2005) or the grade itself ("linear", Jarvelin & Kekalainen 2002); a negative grade
   (unjudged) gains 0; discount is 1 / log2(rank + 1), rank from 1; the cutoff is min(k, list length);

@@ -5,7 +5,8 @@ rankings: 27,896 for n = 21, k = 6. With w = exp(s), f_0({}) = 1:
 
     f(S) = sum_{d in S} f(S - d) w_d / Z(S - d),   Z(S) = sum_{d not in S} w_d,   E = sum_S theta_|S| f(S) sum_{d not in S} w_d rho_d / Z(S)
 
-The inner sums are matrix products with 0/1 tables of the sets, cached for every (n, k). The gradient is taken, list by list, while the value is
+The inner sums are matrix products with 0/1 tables of the sets, cached for every (n, k). The gradient is taken, list by list,
+while the value is
 computed, in bounded chunks: no graph of states is kept for the backward pass. All of it in float64. Not here: anything sampled.
 """
 
@@ -36,7 +37,7 @@ def expected_ndcg(
     """value_B = E[nDCG@k(ranking; relevance)], ranking ~ PL(scores / temperature): exact, and differentiable in the scores only."""
     scores_BK = clean(scores_BK, mask_BK) / _temperature(temperature)
     rho_BK = normalised_gains(relevance_BK.detach(), mask_BK, k=k, gain=gain)
-    return _Expectation.apply(scores_BK, rho_BK, mask_BK, k)  # type: ignore[no-untyped-call]
+    return _Expectation.apply(scores_BK, rho_BK, mask_BK, k)
 
 
 def states(n: int, k: int) -> int:
@@ -108,7 +109,8 @@ def _enter(flow_SB: Tensor, w_NB: Tensor, table: _Table) -> Tensor:
 def _spanned(scores_BN: Tensor) -> Tensor:
     """Scores below their maximum, with a span that float64 can hold.
 
-    Only lists wider than the span change: each step down between neighbours is cut at span / (n - 1), 34 for 21 candidates, beyond which the
+    Only lists wider than the span change: each step down between neighbours is cut at span / (n - 1), 34 for 21 candidates,
+    beyond which the
     better one is chosen first with probability 1 to the last digit anyway.
     """
     n = scores_BN.shape[1]

@@ -1,6 +1,7 @@
 """Plackett-Luce: p(ranking) = prod_m exp(s_m / T) / sum over what is left of exp(s / T)   (Plackett 1975).
 
-Sampling is Gumbel-top-k (Yellott 1977; Kool et al. 2019): sort s / T + Gumbel noise. Padded candidates are never chosen, stand last in every
+Sampling is Gumbel-top-k (Yellott 1977; Kool et al. 2019): sort s / T + Gumbel noise. Padded candidates are never chosen, stand
+last in every
 ranking, and whatever they hold changes neither values nor gradients. Below float32 everything is computed in float32; float64 stays.
 
 Axes: B lists, K candidates (padded), G rankings, D picks.
@@ -82,9 +83,7 @@ def positions(rankings_BGK: Tensor) -> Tensor:
     return torch.empty_like(rankings_BGK).scatter_(-1, rankings_BGK, places_K.expand_as(rankings_BGK))
 
 
-def log_prob(
-    scores_BK: Tensor, rankings_BGK: Tensor, mask_BK: Tensor, *, depth: int | None = None, temperature: float = 1.0
-) -> Tensor:
+def log_prob(scores_BK: Tensor, rankings_BGK: Tensor, mask_BK: Tensor, *, depth: int | None = None, temperature: float = 1.0) -> Tensor:
     """logp_BG of the first `depth` picks of each ranking (of all, by default)."""
     return choice_log_probs(scores_BK, rankings_BGK, mask_BK, depth=depth, temperature=temperature).sum(-1)
 
@@ -108,10 +107,9 @@ def choice_log_probs(
     return torch.where(real_B1D, ranked_BGK[..., :depth] - left_BGK[..., :depth], 0.0)
 
 
-def next_choice(
-    scores_BK: Tensor, rankings_BGK: Tensor, mask_BK: Tensor, *, depth: int, temperature: float = 1.0
-) -> tuple[Tensor, Tensor]:
-    """(logp_BGDK, open_BGDK): at each of the first `depth` places of each ranking the log-probability of every candidate, and which are left.
+def next_choice(scores_BK: Tensor, rankings_BGK: Tensor, mask_BK: Tensor, *, depth: int, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+    """(logp_BGDK, open_BGDK): at each of the first `depth` places of each ranking the log-probability of every candidate, and
+    which are left.
 
     logp is 0 where a candidate is not open (placed before, or padding), so it is safe to multiply.
     """
