@@ -10,14 +10,12 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Literal
 
 from steadyrank.errors import InputError, NonFiniteScoreError
 
 Scale = Literal["logit", "probability", "grade"]
 SCALES: tuple[Scale, ...] = ("logit", "probability", "grade")
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class Candidate:
     text: str
     id: str | None = None
     title: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=lambda: _NOTHING, compare=False, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("text", "id", "title"):
@@ -60,7 +58,7 @@ class RankingExample:
     split: str | None = None
     group: str | None = None
     answers: tuple[str, ...] | None = None
-    extra: Mapping[str, Any] = field(default_factory=lambda: _NOTHING, compare=False, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_text(self.query, "query")
