@@ -90,6 +90,7 @@ def build(
     check_splits(splits)
     root.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".packaged-", dir=root))
+    scratch.chmod(0o755)  # mkdtemp makes private folders; a cache may be shared
     try:
         for name, examples in splits.items():
             save_examples(scratch / f"{name}.jsonl", examples)
