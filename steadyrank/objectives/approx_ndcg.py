@@ -15,7 +15,7 @@ from steadyrank.objectives.settings import RewardSettings, number
 
 @dataclass(frozen=True, kw_only=True)
 class ApproxNdcgSettings(RewardSettings):
-    """Settings of ApproxNDCG. `k` is the ideal's cutoff only by default: see `full`."""
+    """Settings of ApproxNDCG; `k` is read with `full: false` only."""
 
     alpha: float = number(10.0, above=0.0)
     """Sharpness of the soft ranks; large is near the true ranks and flat."""

@@ -92,6 +92,13 @@ class Grpo(Objective):
     Settings = GrpoSettings
     settings: GrpoSettings
 
+    def __init__(self, name: str, settings: GrpoSettings):
+        super().__init__(name, settings)
+        if settings.kl and settings.kl_form != "first_choice" and self._off_policy():
+            raise ConfigError(
+                f"kl_form {settings.kl_form!r} needs the student's own rankings: behaviour 'student', or kl_form 'first_choice'"
+            )
+
     def losses(self, lists: Lists) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         setting = self.settings
         behaviour_BK = self._behaviour(lists)
@@ -209,11 +216,6 @@ class TeacherGrpo(Grpo):
     Settings = TeacherSettings
     target = "gold"
     positives_only = True
-
-    def __init__(self, name: str, settings: TeacherSettings):
-        super().__init__(name, settings)
-        if settings.kl_form in ("stepwise", "k2", "k3") and settings.behaviour != "student":
-            raise ConfigError(f"kl_form {settings.kl_form!r} needs rankings of the model itself; set behaviour to 'student'")
 
     @property
     def anchor(self) -> Literal["teacher", "reference"] | None:
