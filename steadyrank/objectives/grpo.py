@@ -9,6 +9,7 @@ the first k picks (the reward reads no more; `depth: full` covers all). Departur
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,6 +51,8 @@ class GrpoSettings(SampledSettings):
     """The ratio is clipped below at 1 - this."""
     clip_high: float = number(0.2, low=0.0)
     """The ratio is clipped above at 1 + this."""
+    ratio_limit: float = number(10.0, low=1.0)
+    """A ratio above this weighs as this much. Without a limit one ranking that the behaviour policy found unlikely moves all scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +160,9 @@ class Grpo(Objective):
             return -(advantages_BG * logp_BGD.sum(-1)).mean(-1), {}
         old_BGD = choice_log_probs(behaviour_BK, rankings_BGK, lists.mask_BK, depth=self.depth, temperature=heat).detach()
         gap_BGD = logp_BGD - old_BGD if level == "pick" else (logp_BGD - old_BGD).sum(-1, keepdim=True)
-        # a ratio beyond e^20 is far outside the clip range, and its exp would overflow
-        ratio_BGD = gap_BGD.clamp(-20.0, 20.0).exp()
+        # the weight is cut at the limit while the gradient of log p goes on: clipping alone leaves it unbounded for negative advantages
+        weight_BGD = gap_BGD.detach().clamp(max=math.log(self.settings.ratio_limit)).exp()
+        ratio_BGD = weight_BGD * (gap_BGD - gap_BGD.detach()).exp()
         low, high = 1 - self.settings.clip_low, 1 + self.settings.clip_high
         gain_BGD = advantages_BG[..., None] * ratio_BGD
         worth_BG = torch.minimum(gain_BGD, advantages_BG[..., None] * ratio_BGD.clamp(low, high)).sum(-1)

@@ -6,7 +6,6 @@ Candidates that the teacher ties are ordered by the student's own scores, the li
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -22,9 +21,8 @@ class ListMleSettings(Settings):
 
     k: int = number(0, low=0)
     """Places that count; 0 is all."""
-    position_weights: Literal["none", "from_one", "from_zero"] = "none"
-    """p-ListMLE weights 2^(n - i) - 1, normalised to sum 1: i from 1 as in its paper (3 candidates: .75, .25, 0), or from 0
-    (7, 3, 1 of 11)."""
+    position_weights: bool = False
+    """p-ListMLE: place i counts 2^(n - i) - 1, i from 1, over their sum (three candidates: .75, .25, 0)."""
 
 
 class ListMle(Objective):
@@ -36,9 +34,8 @@ class ListMle(Objective):
     def losses(self, lists: Lists) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         order_BK = teacher_order(lists.targets_BK, lists.scores_BK, lists.mask_BK)
         logp_BD = choice_log_probs(lists.scores_BK, order_BK[:, None, :], lists.mask_BK, depth=self.settings.k or None)[:, 0]
-        if self.settings.position_weights != "none":
-            first = 1 if self.settings.position_weights == "from_one" else 0
-            logp_BD = logp_BD * position_weights(lists.mask_BK, logp_BD, first=first)
+        if self.settings.position_weights:
+            logp_BD = logp_BD * position_weights(lists.mask_BK, logp_BD)
         return {"list_mle": -logp_BD.sum(-1)}, {}
 
 
@@ -49,9 +46,9 @@ def teacher_order(targets_BK: Tensor, scores_BK: Tensor, mask_BK: Tensor) -> Ten
     return by_score_BK.gather(-1, targets_BK.argsort(dim=-1, descending=True, stable=True))
 
 
-def position_weights(mask_BK: Tensor, like_BD: Tensor, *, first: int) -> Tensor:
-    """weight_BD = 2^(n - i) - 1 for i = first, first + 1, ..., divided by their sum over the list."""
-    places_K = torch.arange(mask_BK.shape[-1], device=mask_BK.device) + first
+def position_weights(mask_BK: Tensor, like_BD: Tensor) -> Tensor:
+    """weight_BD = 2^(n - i) - 1 for i = 1, 2, ..., divided by their sum over the list."""
+    places_K = torch.arange(mask_BK.shape[-1], device=mask_BK.device) + 1
     exponent_BK = (mask_BK.sum(-1, keepdim=True) - places_K).clamp(min=0)
     # over the largest, so that a list of thousands does not overflow
     top_B1 = exponent_BK[:, :1]
