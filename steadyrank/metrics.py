@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 Gain = Literal["exponential", "linear"]
 
 
+def clean(values_BK: Tensor, mask_BK: Tensor, *, what: str = "scores") -> Tensor:
+    """Values in float32 or wider, zeros on the padding whatever it holds; a NaN or infinite value of a candidate raises."""
+    import torch
+
+    values_BK = torch.where(mask_BK, values_BK.to(torch.promote_types(values_BK.dtype, torch.float32)), 0.0)
+    if not bool(torch.isfinite(values_BK).all()):
+        place = (~torch.isfinite(values_BK)).nonzero()[0].tolist()
+        raise NonFiniteScoreError(f"is {values_BK[tuple(place)].item()}; such a value is never ranked", field=f"{what}{place}")
+    return values_BK
+
+
 def gains(relevance_BK: Tensor, mask_BK: Tensor | None = None, *, gain: str = "exponential") -> Tensor:
     """Gain of every candidate, 0 on padding and for negative grades."""
     import torch
@@ -34,12 +45,8 @@ def gains(relevance_BK: Tensor, mask_BK: Tensor | None = None, *, gain: str = "e
     if gain not in ("exponential", "linear"):
         raise ConfigError(f"gain {gain!r} unknown; give 'exponential' or 'linear'")
     relevance_BK = torch.as_tensor(relevance_BK)
-    relevance_BK = relevance_BK.to(torch.promote_types(relevance_BK.dtype, torch.float32))
-    if mask_BK is not None:
-        relevance_BK = torch.where(mask_BK, relevance_BK, 0.0)
-    if not bool(torch.isfinite(relevance_BK).all()):
-        raise NonFiniteScoreError("holds a NaN or infinite grade; give finite grades, or negative ones for unjudged", field="relevance")
-    relevance_BK = relevance_BK.clamp(min=0)
+    mask_BK = torch.ones_like(relevance_BK, dtype=torch.bool) if mask_BK is None else mask_BK
+    relevance_BK = clean(relevance_BK, mask_BK, what="relevance").clamp(min=0)
     return torch.exp2(relevance_BK) - 1 if gain == "exponential" else relevance_BK
 
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from steadyrank.errors import ConfigError
+from steadyrank.metrics import clean
 from steadyrank.objectives import diagnostics
 from steadyrank.objectives.settings import Settings
 from steadyrank.policy import gumbel_like
-from steadyrank.policy.plackett_luce import clean
 from steadyrank.rewards import relevance_from
 
 

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from steadyrank.errors import ConfigError
-from steadyrank.metrics import discounts, normalised_gains
-from steadyrank.policy.plackett_luce import _temperature, clean
+from steadyrank.metrics import clean, discounts, normalised_gains
+from steadyrank.policy.plackett_luce import _temperature
 
 MAX_STATES = 1_000_000  # beyond it a list costs seconds; sample instead
 _CHUNK = 1 << 22  # numbers held at once in the widest tensors

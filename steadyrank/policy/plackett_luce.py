@@ -15,17 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from steadyrank.errors import ConfigError, NonFiniteScoreError
+from steadyrank.errors import ConfigError
+from steadyrank.metrics import clean
 from steadyrank.seeds import stream
-
-
-def clean(scores_BK: Tensor, mask_BK: Tensor, *, what: str = "scores") -> Tensor:
-    """Scores in float32 or wider, zeros on the padding; a NaN or infinite score raises."""
-    scores_BK = torch.where(mask_BK, scores_BK.to(torch.promote_types(scores_BK.dtype, torch.float32)), 0.0)
-    if not bool(torch.isfinite(scores_BK).all()):
-        place = (~torch.isfinite(scores_BK)).nonzero()[0].tolist()
-        raise NonFiniteScoreError(f"is {scores_BK[tuple(place)].item()}; such a value is never ranked", field=f"{what}{place}")
-    return scores_BK
 
 
 def first_choice(scores_BK: Tensor, mask_BK: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from steadyrank.errors import unknown_name
-from steadyrank.policy.plackett_luce import clean, masked_log_softmax
+from steadyrank.metrics import clean
 
 RELEVANCES = ("rank", "sigmoid", "zsigmoid", "minmax", "softmax", "raw")
 
@@ -39,7 +39,7 @@ def relevance_from(utilities_BK: Tensor, mask_BK: Tensor | None = None, *, how: 
     if how == "sigmoid":
         out_BK = t_BK.sigmoid()
     elif how == "softmax":
-        out_BK = masked_log_softmax(t_BK, mask_BK).exp()
+        out_BK = torch.where(mask_BK, t_BK, torch.finfo(t_BK.dtype).min / 4).softmax(-1)
     elif how == "zsigmoid":
         size_B1 = mask_BK.sum(-1, keepdim=True).clamp(min=1)
         gap_BK = torch.where(mask_BK, t_BK - t_BK.sum(-1, keepdim=True) / size_B1, 0.0)
