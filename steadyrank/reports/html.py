@@ -1,0 +1,232 @@
+"""The page: one self-contained HTML file from a study's records, with its figures drawn into it and its tables beside it.
+
+Nothing is loaded from elsewhere: styles and figures are in the file. Every text of the user is escaped by the template; long ones are
+shortened with the rest one click away. What a file does not hold is printed as n/a.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steadyrank.files import atomic_write
+from steadyrank.reports import plots, tables, text, verdict
+from steadyrank.reports.read import Interval, Split, Study, SystemInfo
+
+FLIPS_SHOWN, FLIPS_FOLDED = 6, 24
+SHORT = 260  # characters of a text before the rest is folded
+_TERM = re.compile(r"([+\u2212]?\d+\.\d+ \[[^\]]*\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One cell of the summary strip."""
+
+    name: str
+    value: str
+    note: str
+    way: str = ""
+
+
+def write_page(study: Study) -> Path:
+    """Figures, tables and `report.html` into the study's folder."""
+    from markupsafe import Markup
+
+    figures = {name: Markup(svg) if svg else None for name, svg in _draw(study).items()}  # drawn by us; texts escaped by matplotlib
+    table, macro = tables.headline_table(study), tables.headline_table(study, average="macro")
+    for name, content in (("headline.md", tables.to_markdown(table)), ("headline.csv", tables.to_csv(table))):
+        _write(study.folder / "tables" / name, content)
+    said = verdict.sentences(study)
+    page = _template().render(
+        study=study,
+        css=Markup(_resource("report.css")),
+        headline=[(part, bool(_TERM.fullmatch(part))) for part in _TERM.split(_capital(said[0]))],
+        further=said[1:],
+        lead=verdict.lead_student(study),
+        tiles=_tiles(study),
+        table=Markup(tables.to_html(table)),
+        macro=Markup(tables.to_html(macro)),
+        has_macro=any(cell.value.mean is not None for row in macro.rows for cell in row.cells.values()),
+        measure=text.measure(study.measure),
+        figures=figures,
+        flips=[_flips(study, split) for split in study.splits],
+        counts=[_counts(study, split) for split in study.splits],
+        pairs=_pairs(study),
+        missing=_missing(study),
+        commands=_commands(study),
+        fingerprints=_fingerprints(study),
+        runs=[(run, [(text.words(k), text.plain(v)) for k, v in _scalars(run.result).items()]) for run in study.runs],
+    )
+    path = study.folder / "report.html"
+    _write(path, page)
+    return path
+
+
+def _write(path: Path, content: str) -> None:
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def _resource(name: str) -> str:
+    return resources.files("steadyrank.reports").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _template() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters.update(plain=text.plain, words=text.words, number=text.number, grade=_grade, shorten=shorten)
+    return environment.from_string(_resource("report.html.j2"))
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _draw(study: Study) -> dict[str, str | None]:
+    folder, lead = study.folder / "figures", verdict.lead_student(study)
+    return {
+        "scatter": plots.scatter(study, folder),
+        "forest": plots.forest(study, folder),
+        "sources": plots.sources(study, folder, system=lead) if lead else None,
+        "training": plots.training(study, folder),
+    }
+
+
+def shorten(value: object) -> tuple[str, str]:
+    """The text to show, and the whole of it where it was cut (else empty)."""
+    whole = str(value)
+    if len(whole) <= SHORT:
+        return whole, ""
+    return whole[:SHORT].rsplit(" ", 1)[0] + " …", whole
+
+
+def _grade(value: Any) -> str:
+    return f"{value:g}".replace("-", text.MINUS) if isinstance(value, (int, float)) else text.MISSING
+
+
+def _tiles(study: Study) -> list[Tile]:
+    tiles = []
+    lead = verdict.lead_student(study)
+    for split in study.splits:
+        if lead is None:
+            break
+        value = study.results[split.name, lead.name].measures[study.measure].get("micro", Interval(None))
+        tiles.append(Tile(f"{lead.name}, {split.label.lower()}", text.number(value.mean), text.span(value) or "no interval"))
+        delta = study.against_start(split.name, lead.name)
+        if delta is not None:
+            note = f"{text.span(delta.difference, is_signed=True)}, Holm {text.p_value(delta.holm)}"
+            way = text.direction(delta.difference)
+            tiles.append(Tile(f"Δ to {delta.b}, {split.label.lower()}", text.signed(delta.difference.mean), note, way))
+    queries = [_largest(study, split, "queries") for split in study.splits]
+    lists = " + ".join(text.plain(count) for count in queries)
+    missing = len({name for result in study.results.values() for name in result.missing})
+    note = f"{missing} missing from some run" if missing else "none missing from any run"
+    tiles.append(Tile("Lists evaluated", lists, note, "warn" if missing else ""))
+    return tiles
+
+
+def _largest(study: Study, split: Split, name: str) -> Any:
+    values = [study.results[split.name, system.name].counts.get(name) for system in study.systems]
+    return max((value for value in values if isinstance(value, int)), default=None)
+
+
+def _flips(study: Study, split: Split) -> dict[str, Any]:
+    record = study.flips[split.name]
+    examples = record.get("examples") or []
+    ways = {"better": 0, "worse": 0, "equal": 0, "ungraded": 0}
+    cards = []
+    for example in examples:
+        new, old = (example.get(side) or {} for side in ("a_top", "b_top"))
+        way = _flip_way(new.get("relevance"), old.get("relevance"))
+        ways[way] += 1
+        cards.append({"way": way, "new": new, "old": old, **{k: example.get(k) for k in ("id", "source", "instruction", "query")}})
+    cards = _alternate(cards)
+    extra = {k: v for k, v in record.items() if k not in ("schema", "a", "b", "examples")}
+    return {
+        "split": split,
+        "a": record.get("a", text.MISSING),
+        "b": record.get("b", text.MISSING),
+        "ways": {way: count for way, count in ways.items() if count},
+        "extra": _scalars(extra),
+        "shown": cards[:FLIPS_SHOWN],
+        "folded": cards[FLIPS_SHOWN : FLIPS_SHOWN + FLIPS_FOLDED],
+        "left_out": max(0, len(cards) - FLIPS_SHOWN - FLIPS_FOLDED),
+        "is_there": bool(record),
+    }
+
+
+def _flip_way(new: Any, old: Any) -> str:
+    if not isinstance(new, (int, float)) or not isinstance(old, (int, float)) or new < 0 or old < 0:
+        return "ungraded"
+    return "better" if new > old else "worse" if new < old else "equal"
+
+
+def _alternate(cards: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Better and worse in turns, each in the file's order, then the others: nobody sees only the good ones."""
+    groups = {way: [card for card in cards if card["way"] == way] for way in ("better", "worse", "equal", "ungraded")}
+    turns = []
+    for place in range(max(len(groups["better"]), len(groups["worse"]))):
+        turns += groups["better"][place : place + 1] + groups["worse"][place : place + 1]
+    return turns + groups["equal"] + groups["ungraded"]
+
+
+def _scalars(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if isinstance(value, (int, float, str, bool)) and value != ""}
+
+
+def _counts(study: Study, split: Split) -> dict[str, Any]:
+    """The counts of all systems on one split; a column for every count that some file holds."""
+    records = [(system, study.results[split.name, system.name].counts) for system in study.systems]
+    names = list(dict.fromkeys(name for _, record in records for name in _scalars(record)))
+    rows = [(system, [(text.plain(record.get(name)), _is_odd(name, record.get(name))) for name in names]) for system, record in records]
+    data = study.data.get(split.name) or {}
+    return {
+        "split": split,
+        "names": [text.words(name) for name in names],
+        "rows": rows,
+        "data": _scalars(data),
+        "by_source": data.get("by_source") or {},
+    }
+
+
+def _is_odd(name: str, value: Any) -> bool:
+    """A count that a reader should stop at: anything cut, lost or skipped."""
+    watched = ("missing", "truncated", "failed", "skipped", "unanswered")
+    return isinstance(value, (int, float)) and value > 0 and any(word in name for word in watched)
+
+
+def _missing(study: Study) -> list[tuple[str, str, Sequence[str]]]:
+    return [(split.label, s.label, m) for split in study.splits for s in study.systems if (m := study.results[split.name, s.name].missing)]
+
+
+def _pairs(study: Study) -> dict[str, Any]:
+    """Paired-instruction results as the files hold them: the scalars of every system and split."""
+    names: list[str] = []
+    rows: list[tuple[SystemInfo, list[dict[str, Any]]]] = []
+    for system in study.systems:
+        cells = [_scalars(((study.instructions[s.name].get("systems") or {}).get(system.name)) or {}) for s in study.splits]
+        cells = [{key: value for key, value in cell.items() if key not in ("schema", "system", "split")} for cell in cells]
+        names += [name for cell in cells for name in cell if name not in names]
+        if any(cells):
+            rows.append((system, cells))
+    return {"names": names, "rows": rows}
+
+
+def _fingerprints(study: Study) -> list[tuple[str, str]]:
+    out = [(text.words(name), text.plain(value)) for name, value in study.fingerprints.items()]
+    for (split, system), result in study.results.items():
+        out += [(f"{system} / {split} / {text.words(name)}", text.plain(value)) for name, value in result.fingerprints.items()]
+    return out
+
+
+def _commands(study: Study) -> list[str]:
+    """Commands that the study recorded, else those that its own files allow."""
+    if study.commands:
+        return list(study.commands)
+    lines = [f"steadyrank train {run.folder}/config.yaml" for run in study.runs if run.has_config]
+    return [*lines, "steadyrank report ."]
