@@ -1,0 +1,1 @@
+"""Prompts: one file a prompt, versioned and hashed (`catalog`), and token budgets that cut documents and never the frame."""
