@@ -57,7 +57,7 @@ def convert_causal_lm(source: Path, target: Path, model: PackagedModel) -> dict[
 
 def drop_quantisation_marks(net: PreTrainedModel) -> None:
     """Make a dequantised model an ordinary one."""
-    net.hf_quantizer = None
+    net.__dict__.pop("hf_quantizer", None)
     for name in ("quantization_config", "_pre_quantization_dtype"):
         if hasattr(net.config, name):
             delattr(net.config, name)

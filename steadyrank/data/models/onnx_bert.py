@@ -105,7 +105,7 @@ def bert_config(weights: dict[str, np.ndarray], source: Path, model: PackagedMod
     given: dict[str, Any] = {}
     if f"{model.member}config.json" in member_names(source, model.member):
         given = json.loads(read_member(source, f"{model.member}config.json"))
-    return BertConfig(
+    config = BertConfig(
         vocab_size=vocabulary,
         hidden_size=hidden,
         num_hidden_layers=max(layers) + 1,
@@ -116,8 +116,9 @@ def bert_config(weights: dict[str, np.ndarray], source: Path, model: PackagedMod
         layer_norm_eps=given.get("layer_norm_eps", 1e-12),
         hidden_act=given.get("hidden_act", "gelu"),
         pad_token_id=0,
-        num_labels=1,
     )
+    config.num_labels = 1
+    return config
 
 
 def _is_plain(name: str, array: np.ndarray) -> bool:
