@@ -8,7 +8,6 @@ from typing import Any
 
 from steadyrank import files
 from steadyrank.errors import ConfigError
-from steadyrank.evaluation import DEFAULT_MEASURES, evaluate
 from steadyrank.records import RankingExample
 
 _RESAMPLES = 1  # intervals belong to the final evaluation; here only the means are read
@@ -18,6 +17,8 @@ class DevSet:
     """Measures a scorer; keeps `dev.jsonl`, one row an evaluation."""
 
     def __init__(self, examples: Sequence[RankingExample], *, best_measure: str, path: Path):
+        from steadyrank.evaluation import DEFAULT_MEASURES
+
         self.examples, self.best_measure, self.path = list(examples), best_measure, path
         self.measures = tuple(dict.fromkeys((*DEFAULT_MEASURES, best_measure)))
         self.rows: list[dict[str, Any]] = []
@@ -33,6 +34,8 @@ class DevSet:
 
     def measure(self, scorer: Any, step: int) -> dict[str, Any]:
         """Scores every dev list and keeps the row."""
+        from steadyrank.evaluation import evaluate
+
         scored = scorer.score_examples(self.examples)
         result = evaluate(scored, self.examples, self.measures)
         means = {name: value["micro"]["mean"] for name, value in result.to_json()["measures"].items()}

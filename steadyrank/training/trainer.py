@@ -64,11 +64,14 @@ class RankTrainer(Trainer):
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Tensor | None = None) -> Tensor:
         model.train()
         torch.manual_seed(seeds.digest(self.settings.seed, "dropout", self.state.global_step, self.args.process_index) >> 1)
-        inputs = self._prepare_inputs(inputs)
         self.record.start(inputs["ids"], tokens=inputs["tokens"])
-        parts = inputs["parts"]
+        parts = [self._moved(part) for part in inputs["parts"]]
         losses = [self._backward_part(model, part, num_items_in_batch, is_last=place == len(parts) - 1) for place, part in enumerate(parts)]
         return torch.stack(losses).sum()
+
+    def _moved(self, part: Part) -> Part:
+        """The part where the model is; the model's own inputs follow chunk by chunk, as the scorer moves them."""
+        return {name: value.to(self.args.device, non_blocking=True) if torch.is_tensor(value) else value for name, value in part.items()}
 
     def _backward_part(self, model: nn.Module, part: Part, num_items: Tensor | None, *, is_last: bool) -> Tensor:
         def scope(is_last_forward: bool) -> contextlib.AbstractContextManager[Any]:
@@ -95,7 +98,7 @@ class RankTrainer(Trainer):
 
     def scores_of(self, model: nn.Module, chunk: dict[str, Tensor]) -> Tensor:
         with torch.autocast(self.args.device.type, dtype=torch.bfloat16, enabled=self.settings.precision == "bf16"):
-            return self.scorer.forward(model, chunk).float()
+            return self.scorer.forward(model, self.scorer.to_device(chunk)).float()
 
     def loss_of(self, scores_N: Tensor, part: Part, num_items: Any) -> Tensor:
         """This part's share of the step's loss. Data parallel training averages gradients, hence the factor."""
