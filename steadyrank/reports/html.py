@@ -18,7 +18,7 @@ from steadyrank.reports import plots, tables, text, verdict
 from steadyrank.reports.read import Interval, Split, Study, SystemInfo
 
 FLIPS_SHOWN, FLIPS_FOLDED = 6, 24
-SHORT = 260  # characters of a text before the rest is folded
+SHORT = 180  # characters of a text before the rest is folded
 _TERM = re.compile(r"([+\u2212]?\d+\.\d+ \[[^\]]*\])")
 
 
@@ -28,7 +28,7 @@ class Tile:
 
     name: str
     value: str
-    note: str
+    notes: tuple[str, ...]
     way: str = ""
 
 
@@ -56,6 +56,7 @@ def write_page(study: Study) -> Path:
         flips=[_flips(study, split) for split in study.splits],
         counts=[_counts(study, split) for split in study.splits],
         pairs=_pairs(study),
+        differences=[(split, study.differences[split.name]) for split in study.splits if study.differences[split.name]],
         missing=_missing(study),
         commands=_commands(study),
         fingerprints=_fingerprints(study),
@@ -79,7 +80,10 @@ def _template() -> Any:
     import jinja2
 
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters.update(plain=text.plain, words=text.words, number=text.number, grade=_grade, shorten=shorten)
+    environment.filters.update(
+        plain=text.plain, words=text.words, number=text.number, grade=_grade, shorten=shorten, signed=text.signed, p=_bare_p
+    )
+    environment.globals.update(span=text.span, direction=text.direction)
     return environment.from_string(_resource("report.html.j2"))
 
 
@@ -109,6 +113,10 @@ def _grade(value: Any) -> str:
     return f"{value:g}".replace("-", text.MINUS) if isinstance(value, (int, float)) else text.MISSING
 
 
+def _bare_p(value: float | None) -> str:
+    return text.p_value(value).removeprefix("p ").removeprefix("= ")
+
+
 def _tiles(study: Study) -> list[Tile]:
     tiles = []
     lead = verdict.lead_student(study)
@@ -116,17 +124,17 @@ def _tiles(study: Study) -> list[Tile]:
         if lead is None:
             break
         value = study.results[split.name, lead.name].measures[study.measure].get("micro", Interval(None))
-        tiles.append(Tile(f"{lead.name}, {split.label.lower()}", text.number(value.mean), text.span(value) or "no interval"))
+        tiles.append(
+            Tile(f"{split.label}: {lead.name}", text.number(value.mean), (text.span(value) or "no interval", text.measure(study.measure)))
+        )
         delta = study.against_start(split.name, lead.name)
         if delta is not None:
-            note = f"{text.span(delta.difference, is_signed=True)}, Holm {text.p_value(delta.holm)}"
-            way = text.direction(delta.difference)
-            tiles.append(Tile(f"Δ to {delta.b}, {split.label.lower()}", text.signed(delta.difference.mean), note, way))
-    queries = [_largest(study, split, "queries") for split in study.splits]
-    lists = " + ".join(text.plain(count) for count in queries)
+            notes = (text.span(delta.difference, is_signed=True), f"Holm {text.p_value(delta.holm)}")
+            tiles.append(Tile(f"{split.label}: Δ to start", text.signed(delta.difference.mean), notes, text.direction(delta.difference)))
+    lists = " + ".join(text.plain(_largest(study, split, "queries")) for split in study.splits)
     missing = len({name for result in study.results.values() for name in result.missing})
-    note = f"{missing} missing from some run" if missing else "none missing from any run"
-    tiles.append(Tile("Lists evaluated", lists, note, "warn" if missing else ""))
+    note = f"{missing} missing from some run" if missing else "none missing"
+    tiles.append(Tile("Lists evaluated", lists, (note,), "warn" if missing else ""))
     return tiles
 
 

@@ -1,6 +1,6 @@
 """Point labels that do not lie on each other: greedy placement in pixels, nearest free place first.
 
-Simple on purpose: the first candidate place that is free, else the one with the least overlap; a leader line where it is not beside its point.
+The first candidate place that is free, else the one with the least overlap; a leader line where it is not beside its point.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from steadyrank.reports import style
 
 RADII = (8, 16, 26, 38, 52, 68, 86, 106, 128)
 ANGLES = tuple(math.radians(a) for a in (0, 180, 40, -40, 140, -140, 90, -90, 20, -20, 160, -160, 65, -65, 115, -115))
@@ -55,8 +53,27 @@ def place(
                 break
         assert best is not None
         taken.append(best)
+        taken += _leader(x, y, best, scale)
         out.append(best)
     return out
+
+
+def _nearest(x: float, y: float, box: Box) -> tuple[float, float]:
+    return min(max(x, box.left), box.right), min(max(y, box.low), box.high)
+
+
+def _needs_leader(x: float, y: float, box: Box, scale: float) -> bool:
+    edge_x, edge_y = _nearest(x, y, box)
+    return math.hypot(edge_x - x, edge_y - y) > 10 * scale
+
+
+def _leader(x: float, y: float, box: Box, scale: float) -> list[Box]:
+    """The leader line as small boxes that later labels keep off."""
+    if not _needs_leader(x, y, box, scale):
+        return []
+    edge_x, edge_y = _nearest(x, y, box)
+    places = [(x + (edge_x - x) * t / 12, y + (edge_y - y) * t / 12) for t in range(13)]
+    return [Box(px - 2 * scale, py - 2 * scale, px + 2 * scale, py + 2 * scale) for px, py in places]
 
 
 def _beside(x: float, y: float, width: float, height: float, radius: float, angle: float) -> Box:
@@ -86,6 +103,5 @@ def annotate(axes: Any, names: Sequence[str], points: Sequence[tuple[float, floa
     for item, box, (x, y) in zip(texts, boxes, pixels, strict=True):
         cx, cy = (box.left + box.right) / 2, (box.low + box.high) / 2
         item.set(position=tuple(back((cx, cy))), ha="center", va="center")
-        edge_x, edge_y = min(max(x, box.left), box.right), min(max(y, box.low), box.high)
-        if math.hypot(edge_x - x, edge_y - y) > 10 * scale:
-            axes.plot(*zip(back((x, y)), back((edge_x, edge_y))), color=style.QUIET, linewidth=0.6, zorder=1)
+        if _needs_leader(x, y, box, scale):
+            axes.plot(*zip(back((x, y)), back(_nearest(x, y, box))), color=item.get_color(), linewidth=0.6, zorder=1)

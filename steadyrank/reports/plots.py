@@ -14,6 +14,7 @@ from typing import Any
 from steadyrank.reports import labels, style, text
 from steadyrank.reports.read import Difference, Interval, Run, Study, SystemInfo
 
+_COLUMNS = (1.065, 1.11, 1.15, 1.195)  # of the numbers right of a panel, in widths of the panel
 FULL_WIDTH = 9.6  # inches; the page shows figures at this width
 
 
@@ -59,7 +60,9 @@ def scatter(study: Study, folder: Path) -> str | None:
         axes.margins(0.08)
         axes.autoscale_view()
         _role_legend(axes, [system.role for system, _, _ in shown])
-        labels.annotate(axes, [system.name for system, _, _ in shown], points, bars, colours)
+        steps = [low + (high - low) * place / 150 for place in range(151)]
+        diagonal = [labels.Box(start, start, end, end) for start, end in zip(steps, steps[1:])]
+        labels.annotate(axes, [system.name for system, _, _ in shown], points, bars + diagonal, colours)
         return style.save(figure, folder, "scatter")
 
 
@@ -75,7 +78,16 @@ def _role_legend(axes: Any, roles: Sequence[str]) -> None:
         for role, colour in style.ROLE.items()
         if role in roles
     ]
-    axes.legend(handles=handles, loc="lower right", frameon=False, fontsize=8.5, labelcolor=style.QUIET, handletextpad=0.2)
+    axes.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=style.QUIET,
+        handletextpad=0.2,
+    )
 
 
 def forest(study: Study, folder: Path) -> str | None:
@@ -118,8 +130,9 @@ def _forest_row(axes: Any, place: int, item: Difference | None) -> None:
     axes.plot(
         [item.difference.mean], [place], "o", markersize=6.5, color=colour, markerfacecolor=colour if is_sure else style.PAPER, zorder=3
     )
-    line = f"{text.signed(item.difference.mean)}  {text.p_value(item.holm)}"
-    axes.text(1.02, place, line, transform=side, va="center", fontsize=8, color=style.INK if is_sure else style.QUIET)
+    ink = style.INK if is_sure else style.QUIET
+    axes.text(1.20, place, text.signed(item.difference.mean), transform=side, va="center", ha="right", fontsize=8, color=ink)
+    axes.text(1.24, place, text.p_value(item.holm), transform=side, va="center", fontsize=8, color=ink)
 
 
 def sources(study: Study, folder: Path, *, system: SystemInfo) -> str | None:
@@ -134,6 +147,7 @@ def sources(study: Study, folder: Path, *, system: SystemInfo) -> str | None:
     room = (high - low or 1.0) * 0.08
     with style.house_style("sources"):
         figure = _figure(FULL_WIDTH, 0.9 * len(panels) + 0.29 * sum(heights))
+        figure.get_layout_engine().set(hspace=0.06, h_pad=0.12)
         grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
         for axes, (split, item) in zip(grid, panels, strict=True):
             ordered = sorted(item.by_source.items(), key=lambda pair: -_or(pair[1].difference, 0.0))
@@ -143,14 +157,15 @@ def sources(study: Study, folder: Path, *, system: SystemInfo) -> str | None:
                 colour = style.GAIN if value >= 0 else style.LOSS
                 axes.plot([0, value], [place, place], color=colour, linewidth=2.2, alpha=0.45, zorder=2)
                 axes.plot([value], [place], "o", markersize=6.5, color=colour, zorder=3)
-                note = f"{text.signed(source.difference)}   {source.win} / {source.tie} / {source.loss}"
-                axes.text(1.015, place, note, transform=side, va="center", fontsize=8, color=style.INK)
+                for x, note in zip(_COLUMNS, (text.signed(source.difference), source.win, source.tie, source.loss)):
+                    axes.text(x, place, str(note), transform=side, va="center", ha="right", fontsize=8, color=style.INK)
             axes.axvline(0, color=style.QUIET, linewidth=0.9)
             axes.set_yticks(range(len(ordered)), [name for name, _ in ordered], color=style.INK)
             axes.set_ylim(len(ordered) - 0.4, -0.6)
             axes.set_xlim(low - room, high + room)
             axes.set_title(f"{split.label}: {item.a} \u2212 {item.b}", color=style.INK)
-            axes.text(1.015, 1.0, "Δ   win / tie / loss", transform=axes.transAxes, va="bottom", fontsize=8, color=style.QUIET)
+            for x, head in zip(_COLUMNS, ("Δ", "win", "tie", "loss")):
+                axes.text(x, 1.01, head, transform=axes.transAxes, va="bottom", ha="right", fontsize=8, color=style.QUIET)
             axes.grid(visible=False, axis="y")
             axes.spines["left"].set_visible(False)
         grid[-1].set_xlabel(f"Δ {text.measure(study.measure)}")

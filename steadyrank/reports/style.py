@@ -28,7 +28,8 @@ SETTINGS = {
     "axes.labelsize": 9.0, "axes.titlesize": 10.0, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 10.0,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": GRID, "grid.linewidth": 0.8,
     "axes.axisbelow": True, "xtick.major.size": 0.0, "ytick.major.size": 0.0, "axes.facecolor": PAPER, "figure.facecolor": PAPER,
-    "savefig.facecolor": PAPER, "lines.solid_capstyle": "round", "svg.fonttype": "none", "figure.constrained_layout.use": True,
+    "savefig.facecolor": PAPER, "lines.solid_capstyle": "round", "svg.fonttype": "none",
+    "text.parse_math": False, "figure.constrained_layout.use": True,
 }  # fmt: skip
 
 
@@ -37,13 +38,16 @@ def house_style(salt: str) -> Iterator[None]:
     """Matplotlib on the Agg canvas with our settings, and its global state as it was afterwards. `salt` makes the ids of an SVG its own."""
     import matplotlib
 
-    with matplotlib.rc_context({**SETTINGS, "svg.hashsalt": salt}):
+    settings: Any = {**SETTINGS, "svg.hashsalt": salt}
+    with matplotlib.rc_context(settings):
         yield
 
 
 def save(figure: Any, folder: Path, name: str) -> str:
     """Write NAME.png and NAME.svg; the SVG text for the page, following its theme."""
     folder.mkdir(parents=True, exist_ok=True)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, for both files
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue()

@@ -22,6 +22,10 @@ REFERENCES = {
     "bm25": "BM25",
     "oracle": "Oracle",
 }
+CSV_FIELDS = (
+    "system", "label", "role", "is_reference", "split", "measure", "average", "mean", "low", "high", "is_best",
+    "start", "delta_mean", "delta_low", "delta_high", "delta_p_two_sided", "delta_p_holm",
+)  # fmt: skip
 ORDER = ("student", "teacher", "start", "baseline", "reference")
 
 
@@ -129,10 +133,7 @@ def to_csv(table: Table) -> str:
     """Long form, one row a system, split and measure, numbers unrounded; an absent one is an empty field."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        "system label role is_reference split measure average mean low high is_best "
-        "start delta_mean delta_low delta_high delta_p_two_sided delta_p_holm".split()
-    )
+    writer.writerow(CSV_FIELDS)
     for row in table.rows:
         for split in table.splits:
             for name in table.measures:
@@ -158,13 +159,8 @@ def to_html(table: Table) -> str:
     """A table element; every text escaped. The headline measure carries a drawing of its interval on the scale 0 to 1."""
     width = len(table.measures) + 1
     top = "".join(f'<th scope="colgroup" colspan="{width}" class="split">{escape(split.label)}</th>' for split in table.splits)
-    second = ""
-    for split in table.splits:
-        names = [
-            f'<th scope="col" class="num{_first(place)}">{escape(text.measure(name))}</th>' for place, name in enumerate(table.measures)
-        ]
-        names.insert(1, '<th scope="col" class="num">Δ start</th>')
-        second += "".join(names)
+    names = [f'<th scope="col" class="num{_first(place)}">{escape(text.measure(name))}</th>' for place, name in enumerate(table.measures)]
+    second = "".join([names[0], '<th scope="col" class="num">Δ start</th>', *names[1:]]) * len(table.splits)
     body, apart = "", False
     for row in table.rows:
         if row.is_reference and not apart:

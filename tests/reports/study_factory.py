@@ -5,6 +5,7 @@ Nothing here is a measurement. `write_study` makes the whole folder; tests then 
 
 import json
 import math
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +31,20 @@ SYSTEMS = [  # name, label, role, in-domain mean, shifted mean
     ("a7", "Student, supervised on gold (a7)", "student", 0.612, 0.455),
 ]
 PAIRS = [
-    ("teacher", "teacher-start"), ("teacher", "bm25"), ("a3", "student-start"), ("a3", "bm25"), ("exact", "student-start"),
-    ("exact", "bm25"), ("a1", "student-start"), ("a1", "bm25"), ("a7", "student-start"), ("a7", "bm25"), ("a3", "exact"), ("a3", "a1"),
+    ("teacher", "teacher-start"),
+    ("teacher", "bm25"),
+    ("a3", "student-start"),
+    ("a3", "bm25"),
+    ("exact", "student-start"),
+    ("exact", "bm25"),
+    ("a1", "student-start"),
+    ("a1", "bm25"),
+    ("a7", "student-start"),
+    ("a7", "bm25"),
+    ("a3", "exact"),
+    ("a3", "a1"),
     ("a3", "teacher"),
-]  # fmt: skip
+]
 RUNS = [("stage1", "Teacher, Stage 1"), ("a3", "Student, on-policy distillation (a3)"), ("exact", "Student, exact expectation (exact)")]
 
 
@@ -53,6 +64,8 @@ def write_study(folder: Path, *, seed: int = 0, systems: list = SYSTEMS, pairs: 
         family = [_comparison(a, b, split, means[a] - means[b], rng) for a, b in pairs]
         dump(folder / "comparisons" / f"{split}.json", {"schema": "steadyrank.comparisons/1", "family": family})
         dump(folder / "flips" / f"{split}.json", _flips(split))
+        paired = {name: {"pairs": 41, "accuracy": round(means[name] * 0.8, 3), "both_right": round(means[name] * 0.6, 3)} for name in means}
+        dump(folder / "instructions" / f"{split}.json", {"schema": "steadyrank.instructions/1", "systems": paired})
     for name, _ in runs:
         _run(folder / "runs" / name, rng, is_teacher=name == "stage1")
     dump(folder / "study.json", _index(systems, runs))
@@ -75,13 +88,25 @@ def _evaluation(name: str, split: str, mean: float, rng: np.random.Generator) ->
             for place, source in enumerate(SOURCES[split])
         }
     return {
-        "schema": "steadyrank.evaluation/1", "system": name, "split": split, "measures": measures, "by_source": by_source,
-        "per_query": {}, "groups": {}, "sources": {},
-        "counts": {"queries": 120, "missing": 1 if name == "bm25" else 0, "unjudged": 0, "ties_rate": 1.0 if name == "constant" else 0.002,
-                   "truncated_documents": 0 if name in ("random", "constant", "bm25") else 37, "empty_documents": 2},
+        "schema": "steadyrank.evaluation/1",
+        "system": name,
+        "split": split,
+        "measures": measures,
+        "by_source": by_source,
+        "per_query": {},
+        "groups": {},
+        "sources": {},
+        "counts": {
+            "queries": 120,
+            "missing": 1 if name == "bm25" else 0,
+            "unjudged": 0,
+            "ties_rate": 1.0 if name == "constant" else 0.002,
+            "truncated_documents": 0 if name in ("random", "constant", "bm25") else 37,
+            "empty_documents": 2,
+        },
         "missing": ["cwe-0007"] if name == "bm25" else [],
-        "fingerprints": {"scores": f"{abs(hash((name, split))) % 16**8:08x}"},
-    }  # fmt: skip
+        "fingerprints": {"scores": f"{zlib.crc32(f'{name}/{split}'.encode()):08x}"},
+    }
 
 
 def _comparison(a: str, b: str, split: str, difference: float, rng: np.random.Generator) -> dict:
@@ -92,28 +117,40 @@ def _comparison(a: str, b: str, split: str, difference: float, rng: np.random.Ge
         win, loss = int(rng.integers(4, 14)), int(rng.integers(2, 8))
         by_source[source] = {"win": win, "tie": 30 - win - loss, "loss": loss, "difference": float(difference + rng.normal(0, 0.05))}
     return {
-        "schema": "steadyrank.comparison/1", "a": a, "b": b, "split": split, "measure": MEASURES[0],
-        "difference": {"mean": difference, "low": difference - 0.024, "high": difference + 0.024}, "nonzero": 88, "n": 120,
-        "wilcoxon": {"two_sided": p, "greater": p / 2 if difference > 0 else 1 - p / 2}, "holm": min(1.0, p * len(PAIRS)), "by_source": by_source,
-    }  # fmt: skip
+        "schema": "steadyrank.comparison/1",
+        "a": a,
+        "b": b,
+        "split": split,
+        "measure": MEASURES[0],
+        "difference": {"mean": difference, "low": difference - 0.024, "high": difference + 0.024},
+        "nonzero": 88,
+        "n": 120,
+        "wilcoxon": {"two_sided": p, "greater": p / 2 if difference > 0 else 1 - p / 2},
+        "holm": min(1.0, p * len(PAIRS)),
+        "by_source": by_source,
+    }
 
 
 def _flips(split: str) -> dict:
     texts = [
-        ("Stack-based buffer overflow in the header parser", 3.0), ("Improper restriction of operations within the bounds of a memory buffer", 1.0),
-        ("Out-of-bounds read", 0.0), ("Heap inspection of freed memory. " + "The weakness lets an attacker read stale secrets. " * 12, 2.0),
-    ]  # fmt: skip
+        ("Stack-based buffer overflow in the header parser", 3.0),
+        ("Improper restriction of operations within a memory buffer", 1.0),
+        ("Out-of-bounds read", 0.0),
+        ("Heap inspection of freed memory. " + "The weakness lets an attacker read stale secrets. " * 12, 2.0),
+    ]
     examples = []
     for place in range(9):
         a, b = texts[place % 4], texts[(place + 1) % 4]
         examples.append(
             {
-                "id": f"{split}-{place:04d}", "source": SOURCES[split][place % 4],
+                "id": f"{split}-{place:04d}",
+                "source": SOURCES[split][place % 4],
                 "instruction": "Find the most specific entry that covers the weakness, not its parent." if place % 3 else None,
                 "query": "A length field from the network is copied into a fixed-size array before it is checked",
-                "a_top": {"text": a[0], "relevance": a[1], "score": 2.31 - place / 7}, "b_top": {"text": b[0], "relevance": b[1], "score": 1.02},
+                "a_top": {"text": a[0], "relevance": a[1], "score": 2.31 - place / 7},
+                "b_top": {"text": b[0], "relevance": b[1], "score": 1.02},
             }
-        )  # fmt: skip
+        )
     return {"schema": "steadyrank.flips/1", "a": "a3", "b": "student-start", "examples": examples}
 
 
@@ -125,11 +162,16 @@ def _run(folder: Path, rng: np.random.Generator, *, is_teacher: bool) -> None:
         t = step / steps
         rows.append(
             {
-                "step": step, "lists": step * 4, "loss": 0.4 * math.exp(-2 * t) + rng.normal(0, 0.05), "learning_rate": 5e-5 * (1 - t),
-                "grad_norm": 1.0, "reward": 0.45 + 0.25 * (1 - math.exp(-3 * t)) + rng.normal(0, 0.03),
-                "policy_entropy": 2.0 - 0.9 * t + rng.normal(0, 0.04), "flat_groups": 0.02,
+                "step": step,
+                "lists": step * 4,
+                "loss": 0.4 * math.exp(-2 * t) + rng.normal(0, 0.05),
+                "learning_rate": 5e-5 * (1 - t),
+                "grad_norm": 1.0,
+                "reward": 0.45 + 0.25 * (1 - math.exp(-3 * t)) + rng.normal(0, 0.03),
+                "policy_entropy": 2.0 - 0.9 * t + rng.normal(0, 0.04),
+                "flat_groups": 0.02,
             }
-        )  # fmt: skip
+        )
         if step % 15 == 0:
             dev.append({"step": step, "measures": {m: (0.58 if is_teacher else 0.5) + 0.12 * t + rng.normal(0, 0.008) for m in MEASURES}})
     for name, content in (("log.jsonl", rows), ("dev.jsonl", dev)):
@@ -140,14 +182,23 @@ def _run(folder: Path, rng: np.random.Generator, *, is_teacher: bool) -> None:
 
 def _index(systems: list, runs: list) -> dict:
     return {
-        "schema": "steadyrank.study/1", "title": "Synthetic study: a compact reranker, distilled",
-        "subtitle": "Every number here is made up, to show what the page looks like.", "created": "2026-01-01T00:00:00+00:00",
-        "headline_measure": MEASURES[0], "systems": [{"name": n, "label": label, "role": role} for n, label, role, _, _ in systems],
+        "schema": "steadyrank.study/1",
+        "title": "Synthetic study: a compact reranker, distilled",
+        "subtitle": "Every number here is made up, to show what the page looks like.",
+        "created": "2026-01-01T00:00:00+00:00",
+        "headline_measure": MEASURES[0],
+        "systems": [{"name": n, "label": label, "role": role} for n, label, role, _, _ in systems],
         "splits": [{"name": name, "label": label} for name, label in SPLITS.items()],
         "runs": [{"name": name, "label": label, "dir": f"runs/{name}"} for name, label in runs],
         "settings": {"stage1_lists": 300, "stage2_lists": 400, "candidates": 8, "max_length": 160, "arms": [["a3", 0], ["exact", 0]]},
         "fingerprints": {"test": "0123456789abcdef", "shifted": "fedcba9876543210"},
         "environment": {"python": "3.11.2", "system": "Linux x86_64", "torch": "2.13.0", "transformers": "5.24.0"},
-        "notes": ["Stage 1 is paid by the grades of the training lists; no LLM judge is used here.", "All models are the final checkpoints."],
-        "data": {split: {"lists": 120, "candidates": 1440, "by_source": {source: 20 + i for i, source in enumerate(SOURCES[split])}} for split in SPLITS},
-    }  # fmt: skip
+        "notes": [
+            "Stage 1 is paid by the grades of the training lists; no LLM judge is used here.",
+            "All models are the final checkpoints.",
+        ],
+        "data": {
+            split: {"lists": 120, "candidates": 1440, "by_source": {source: 20 + i for i, source in enumerate(SOURCES[split])}}
+            for split in SPLITS
+        },
+    }
