@@ -40,6 +40,8 @@ def compute(pools: Sequence[Pool], measures: Sequence[Measure], *, rule: str, se
         best = ties.blocks([ties.gain_of(grade) for grade in pool.grades[: pool.retrieved]])
         best = [[place] for block in best for place in block]
         for measure in measures:
+            if not pool.lists:
+                out.value[measure][at] = out.ceiling[measure][at] = measure.default
             if pool.retrieved:
                 _put(jobs, out.ceiling, measure, at, pool, best, fractional[at], True)
             for number, (row, places) in enumerate(zip(pool.lists, tied, strict=True)):

@@ -107,6 +107,14 @@ class Measure:
         """Whether the measure cuts grades into relevant and not."""
         return self.gain is None and "rel" in _registered(self.family).SUPPORTED_PARAMS
 
+    @property
+    def default(self) -> float:
+        """The value of a query for which nothing was retrieved."""
+        return 0.0 if self.gain else float(self.to_ir().DEFAULT)
+
+    def __hash__(self) -> int:  # a parameter may be a dict
+        return hash(str(self))
+
     def __str__(self) -> str:
         inside = [f"gain={self.gain}"] if self.gain else [f"{key}={value!r}" for key, value in self.parameters]
         return self.family + (f"({','.join(inside)})" if inside else "") + (f"@{self.cutoff}" if self.cutoff is not None else "")

@@ -1,11 +1,12 @@
 """What was retrieved and what is known about it, one `Pool` a query, whatever the user handed in.
 
-Rules, all counted in `Counts`:
+Rules; what they touch is counted in `Evaluation.counts`:
 - the queries are those that have grades; a query without any grade (empty judgments) is left out;
 - a query missing from the run stays, with nothing retrieved, and every measure takes its lowest value there (0 for all common ones);
 - what was scored without grades is ignored; no query in common is an error (ids such as "1" and "01");
 - judged documents that were not retrieved stay in the pool: they count in ideals, recall and precision denominators;
 - ids are compared as text; 1 and "1" in one file is an error; so is a document twice in one list (`dedup="first"|"best"` to keep one);
+- candidates of an example with a negative grade are unjudged (the record's rule); in qrels a negative grade is judged, with gain 0;
 - NaN and infinite scores and grades are refused.
 """
 
@@ -20,7 +21,6 @@ from steadyrank.errors import ConfigError, InputError, NonFiniteScoreError
 from steadyrank.records import Presentation, RankingExample, ScoredList
 
 SELF_RETRIEVAL = ("arguana", "quora")  # sets whose queries are documents of the corpus (beir's ignore_identical_ids)
-UNJUDGED = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +188,7 @@ def _by_query(rows: Iterable[Any], dedup: str, out: Gathered) -> dict[str, dict[
 def _pool(query: str, item: _Judged, lists: list[Any] | None, out: Gathered, exclude_self: bool | None) -> Pool:
     retrieved = list(lists[0][0] or item.grades) if lists else []
     scores = [one[1] for one in lists or () if one[1]]
+    retrieved = retrieved if scores else []
     listed = (item.source or "").lower().rpartition("/")[2] in SELF_RETRIEVAL
     if (listed if exclude_self is None else exclude_self) and query in retrieved:
         at = retrieved.index(query)
