@@ -55,20 +55,27 @@ def answer_head(model: nn.Module, ids: Sequence[int]) -> Iterator[bool]:
         del head.__dict__["forward"]
 
 
-def answer_logits(model: nn.Module, inputs: Mapping[str, Any], ids: Sequence[int]) -> Tensor:
-    """Logits of the answers for each row of a padded batch: float32, shape (rows, answers)."""
-    mask_BT = inputs["attention_mask"]
-    last_B = last_positions(mask_BT)
+def answer_logits(model: nn.Module, inputs: Mapping[str, Any], ids: Sequence[int], *, narrow_positions: bool = True) -> Tensor:
+    """Logits of the answers for each row of a padded batch, padded on either side: float32, shape (rows, answers).
+
+    `narrow_positions`: the model's forward takes `logits_to_keep`, so that only the read positions go through the output layer.
+    """
+    last_B = last_positions(inputs["attention_mask"])
     kept, place_B = torch.unique(last_B, return_inverse=True)
-    with answer_head(model, ids) as narrow:
-        output = model(**{"position_ids": position_ids(mask_BT), **inputs}, use_cache=False, logits_to_keep=kept)
-    logits_BLA = output.logits if narrow else output.logits[..., list(ids)]
-    return logits_BLA[torch.arange(len(last_B), device=last_B.device), place_B].float()
+    logits_BLA = _logits(model, inputs, ids, kept if narrow_positions else None)
+    return logits_BLA[torch.arange(len(last_B), device=last_B.device), place_B if narrow_positions else last_B].float()
 
 
-def packed_answer_logits(model: nn.Module, inputs: Mapping[str, Any], last_N: Tensor, ids: Sequence[int]) -> Tensor:
-    """Logits of the answers where several sequences lie in one row and `last_N` is the last position of each."""
+def packed_answer_logits(
+    model: nn.Module, inputs: Mapping[str, Any], ids: Sequence[int], last_N: Tensor, *, narrow_positions: bool = True
+) -> Tensor:
+    """The same where several sequences lie in one row and `last_N` holds the last position of each."""
+    logits_1LA = _logits(model, inputs, ids, last_N if narrow_positions else None)
+    return (logits_1LA[0] if narrow_positions else logits_1LA[0, last_N]).float()
+
+
+def _logits(model: nn.Module, inputs: Mapping[str, Any], ids: Sequence[int], kept: Tensor | None) -> Tensor:
+    options = {} if kept is None else {"logits_to_keep": kept}
     with answer_head(model, ids) as narrow:
-        output = model(**inputs, use_cache=False, logits_to_keep=last_N)
-    logits_NA = output.logits[0] if narrow else output.logits[0][:, list(ids)]
-    return logits_NA.float()
+        logits = model(**inputs, use_cache=False, **options).logits
+    return logits if narrow else logits[..., list(ids)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from steadyrank.errors import ConfigError
 from steadyrank.prompts.catalog import Prompt
-from steadyrank.prompts.fit import QUERY_SHARE, Budget
+from steadyrank.prompts.fit import MINIMUM_DOCUMENT, QUERY_SHARE, Budget
 from steadyrank.scoring.text import UserText, clean
 
 if TYPE_CHECKING:
@@ -50,13 +50,14 @@ class Framed:
 class Frame:
     """The fixed ids of a prompt for one tokenizer, with budgets; `encode` puts the texts in."""
 
-    def __init__(self, prompt: Prompt, *, tokenizer: PreTrainedTokenizerBase, max_length: int, query_share: float = QUERY_SHARE):
+    def __init__(self, prompt: Prompt, *, tokenizer: PreTrainedTokenizerBase, max_length: int, query_share: float = QUERY_SHARE) -> None:
         check_fields(prompt)
         self.prompt, self.tokenizer, self.max_length = prompt, tokenizer, max_length
         self.user = UserText(tokenizer)
         self.parts = split_frame(render_frame(prompt, tokenizer))
         self.fixed = {place: tuple(frame_ids(tokenizer, text)) for place, text in self.parts.items() if place not in _MARKS}
-        self.budget = Budget(max_length, sum(map(len, self.fixed.values())), query_share)
+        minimum = min(MINIMUM_DOCUMENT, max(1, max_length // 4))
+        self.budget = Budget(max_length, sum(map(len, self.fixed.values())), query_share, minimum)
         words = max(len(self._query_ids("", instruction)) for instruction in (None, "x"))
         if self.budget.query_room <= words:
             raise ConfigError(
@@ -156,7 +157,12 @@ def render_frame(prompt: Prompt, tokenizer: PreTrainedTokenizerBase) -> str:
     if not getattr(tokenizer, "chat_template", None):
         raise ConfigError(f"prompt {prompt.name!r} needs a chat template and the tokenizer has none; use a prompt with frame 'text'")
     messages: list[dict[str, Any]] = [{"role": row["role"], "content": fill(row["content"], _MARKS)} for row in fields["messages"]]
-    return cast(str, tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False))
+    from jinja2 import TemplateError
+
+    try:
+        return cast(str, tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+    except TemplateError as error:
+        raise ConfigError(f"the tokenizer's chat template refuses prompt {prompt.name!r} ({error}); use another prompt") from error
 
 
 def split_frame(text: str) -> dict[str, str]:
