@@ -15,6 +15,7 @@ scorer = load_scorer("FOLDER")
 scorer.rank("query", ["one document", "another"], instruction="what counts as relevant")
 ```
 """
+_SUMMARY = "Scores documents for a query; higher is better. Scores are raw logits: compare them within one query."
 _CROSS_ENCODER = """
 It is a sequence-classification model with one logit, so these load it too and give the same raw logits. The first text of the pair
 is the query with its instruction, written as the student's template says (below).
@@ -51,7 +52,7 @@ def render(
     title = describe.get("title") or f"Reranker trained with {result.objective}"
     parts = [
         f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n# {title}\n",
-        f"{describe.get('summary', 'Scores documents for a query; higher is better. Scores are raw logits: compare them within one query.')}\n",
+        f"{describe.get('summary', _SUMMARY)}\n",
         "## Measured on the dev lists\n\n" + _measures(result),
         "## How to load it\n\n" + _LOAD + (_CROSS_ENCODER if is_cross_encoder else ""),
         "## Training\n\n"
@@ -79,9 +80,13 @@ def _measures(result: TrainResult) -> str:
         return "No dev set was given, so nothing was measured and no best step could be chosen.\n"
     rows = ["| measure | before training | best step | final step |", "| --- | --- | --- | --- |"]
     for name in result.dev_final:
-        cells = [f"{values[name]:.4f}" if name in values else "not measured" for values in (result.dev_start, result.dev_best, result.dev_final)]
+        seen = (result.dev_start, result.dev_best, result.dev_final)
+        cells = [f"{values[name]:.4f}" if name in values else "not measured" for values in seen]
         rows.append(f"| {name} | {' | '.join(cells)} |")
-    chosen = f"\n`best/` is step {result.best_step}, chosen by {result.best_measure} on these lists, so its number is flattering; judge it on a test split.\n"
+    chosen = (
+        f"\n`best/` is step {result.best_step}, chosen by {result.best_measure} on these lists, so its number is flattering; "
+        "judge it on a test split.\n"
+    )
     return "\n".join(rows) + "\n" + chosen
 
 
@@ -95,9 +100,11 @@ def _block(values: dict[str, Any]) -> str:
 
 def _licence_of_data(describe: dict[str, Any]) -> str:
     licences = describe.get("data_licences")
-    return f"\nLicences of the data: {licences}\n" if licences else "\nThe licences of the data and of the starting model apply; they were not given to this run.\n"
+    unknown = "The licences of the data and of the starting model apply; they were not given to this run."
+    return f"\nLicences of the data: {licences}\n" if licences else f"\n{unknown}\n"
 
 
 def _limits(result: TrainResult) -> str:
     lines = [f"- {text}" for text in result.warnings] or ["- No warning was raised during training."]
-    return "\n".join([*lines, "- Intervals, paired tests and reference rows are not part of a card: `steadyrank evaluate` gives them."]) + "\n"
+    lines.append("- Intervals, paired tests and reference rows are not part of a card: `steadyrank evaluate` gives them.")
+    return "\n".join(lines) + "\n"

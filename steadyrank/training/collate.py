@@ -1,6 +1,7 @@
 """Draws of one step -> the tensors of its forwards.
 
-A step is cut into *parts* (one forward and one backward each) by tokens and by lists; nothing that a list contributes depends on the cut: its tokens are
+A step is cut into *parts* (one forward and one backward each) by tokens and by lists; nothing that a list contributes depends on the
+cut: its tokens are
 its own, and its ranking noise comes from a stream of (seed, example id, epoch).
 Does not know the trainer or the loss; which lists count is asked of `objective.live`.
 """
@@ -146,9 +147,8 @@ class Collator:
             return None
         noise = []
         for draw, row in zip(draws, rows, strict=True):  # one call a list: epochs may differ within a step
-            one_1GK = policy.gumbel_noise(
-                [self.data.examples[draw.index].id], [len(row)], num_samples=self.objective.num_samples, seed=self.settings.seed, step=draw.epoch
-            )
+            name, samples = self.data.examples[draw.index].id, self.objective.num_samples
+            one_1GK = policy.gumbel_noise([name], [len(row)], num_samples=samples, seed=self.settings.seed, step=draw.epoch)
             noise.append(torch.nn.functional.pad(one_1GK, (0, width - one_1GK.shape[-1])))
         return torch.cat(noise)
 

@@ -1,4 +1,5 @@
-"""Low-rank adapters through peft, with the scoring head trained and saved whole, and a check that what was saved scores as what was trained.
+"""Low-rank adapters through peft, with the scoring head trained and saved whole, and a check that what was saved scores as what was
+trained.
 
 peft changes the model in place: the adapters sit inside the scorer's own model, which therefore scores with them at once.
 """
@@ -24,7 +25,8 @@ def wrap(model: nn.Module, lora: LoraSettings) -> nn.Module:
     heads = [name for name in _HEADS if name in top]
     is_classifier = type(model).__name__.endswith("ForSequenceClassification")
     if is_classifier and not heads:
-        raise ConfigError(f"{type(model).__name__} has no head named {', '.join(_HEADS)}, so LoRA cannot be sure to train and save it; train all weights")
+        known = ", ".join(_HEADS)
+        raise ConfigError(f"{type(model).__name__} has no head named {known}; LoRA would not train and save it, so train all weights")
     config = peft.LoraConfig(
         r=lora.r,
         lora_alpha=lora.alpha,
@@ -55,5 +57,5 @@ def require_equal(kind: str, live: list[float], other: list[float], *, tolerance
     """The largest difference of the probes' scores; more than `tolerance` (relative above 1) refuses the save."""
     worst = max((abs(a - b) / max(1.0, abs(a)) for a, b in zip(live, other, strict=True)), default=0.0)
     if not worst <= tolerance:
-        raise RunError(f"the {kind} does not score as the trained model does (difference {worst:.2e} on the probes, allowed {tolerance:.0e})")
+        raise RunError(f"the {kind} scores unlike the trained model (difference {worst:.2e} on the probes, allowed {tolerance:.0e})")
     return worst

@@ -35,7 +35,8 @@ def apply(model: nn.Module, precision: str, *, learning_rate: float) -> list[str
 
 
 def _stuck(model: nn.Module, learning_rate: float) -> list[str]:
-    sizes = [parameter.detach().float().abs().flatten()[:100_000] for parameter in model.parameters() if parameter.requires_grad and parameter.dim() > 1]
+    matrices = [parameter.detach() for parameter in model.parameters() if parameter.requires_grad and parameter.dim() > 1]
+    sizes = [weights.flatten()[:100_000].float().abs() for weights in matrices]
     median = torch.cat(sizes).median().item() if sizes else 0.0
     if learning_rate * 2**_BF16_BITS >= median:
         return []

@@ -1,4 +1,5 @@
-"""What a run learns from, made ready once: examples without empty documents, capped pools, targets and anchors, and a count of everything changed.
+"""What a run learns from, made ready once: examples without empty documents, capped pools, targets and anchors, and a count of
+everything changed.
 
     targets   what `objective.target` asks for: teacher utilities, or gold grades (an unjudged candidate counts as grade 0)
     anchors   what `objective.anchor` asks for: teacher utilities, or the scores of the model before training; none where the targets serve
@@ -13,7 +14,7 @@ from typing import Any
 
 from steadyrank.data.selecting import cap
 from steadyrank.errors import ConfigError, InputError
-from steadyrank.records import RankingExample, ScoredList
+from steadyrank.records import Candidate, RankingExample, ScoredList
 
 _EDGE = 1e-6  # probabilities are clipped this far from 0 and 1 before they become logits
 
@@ -45,7 +46,8 @@ def prepare(
     """The lists of a run; an objective whose targets or anchors are missing raises `ConfigError`."""
     teacher = _rows(teacher_scores, train, "teacher_scores")
     reference = _rows(reference_scores, train, "reference_scores")
-    counts = {"lists": len(train), "unjudged_candidates": 0, "empty_documents": 0, "capped_lists": 0, "skipped_lists_below_two_candidates": 0}
+    counts = dict.fromkeys(("unjudged_candidates", "empty_documents", "capped_lists", "skipped_lists_below_two_candidates"), 0)
+    counts = {"lists": len(train), **counts}
     goal = teacher if objective.target == "teacher" else _gold(train, objective, counts)
     if goal is None:
         raise ConfigError(f"objective {objective.name!r} learns from a teacher; give teacher_scores")
@@ -83,7 +85,8 @@ def _rows(scores: Scores | None, train: Sequence[RankingExample], name: str) -> 
     rows = [utilities(row) for row in scores]
     for place, (row, example) in enumerate(zip(rows, train, strict=True)):
         if len(row) != len(example.candidates):
-            raise InputError(f"has {len(row)} scores for the {len(example.candidates)} candidates of {example.id!r}", field=f"{name}[{place}]")
+            size = len(example.candidates)
+            raise InputError(f"has {len(row)} scores for the {size} candidates of {example.id!r}", field=f"{name}[{place}]")
         if not all(math.isfinite(score) for score in row):
             raise InputError(f"holds a score that is not finite (example {example.id!r})", field=f"{name}[{place}]")
     return rows
@@ -116,7 +119,7 @@ def _places(example: RankingExample, size: int | None, seed: int, counts: dict[s
     places = list(range(len(example.candidates)))
     if size is not None and len(places) > size:
         counts["capped_lists"] += 1
-        shadow = RankingExample(example.query, tuple(str(place) for place in places), example.relevance, id=example.id)  # type: ignore[arg-type]
+        shadow = RankingExample(example.query, tuple(Candidate(str(place)) for place in places), example.relevance, id=example.id)
         places = [int(candidate.text) for candidate in cap(shadow, size, seed=seed).candidates]
     texts = example.documents
     kept = [place for place in places if texts[place].strip()]

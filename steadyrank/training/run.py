@@ -1,12 +1,12 @@
 """`train`: lists and a student in, a run directory out. A killed or interrupted run goes on from its last checkpoint to the same numbers.
 
-    OUTPUT/config.yaml        settings, objective, and what the caller says about the run
-    OUTPUT/environment.json   versions, machine, load
-    OUTPUT/data.json          fingerprints and counts of what was learnt from
-    OUTPUT/log.jsonl          one row a step;  dev.jsonl: one row an evaluation;  tensorboard/
-    OUTPUT/checkpoints/       the newest checkpoint, while the run is unfinished
-    OUTPUT/best/  final/      models: the best on dev (the start itself, if nothing improved on it) and the last
-    OUTPUT/result.json        written last: its presence means that the run is finished
+OUTPUT/config.yaml        settings, objective, and what the caller says about the run
+OUTPUT/environment.json   versions, machine, load
+OUTPUT/data.json          fingerprints and counts of what was learnt from
+OUTPUT/log.jsonl          one row a step;  dev.jsonl: one row an evaluation;  tensorboard/
+OUTPUT/checkpoints/       the newest checkpoint, while the run is unfinished
+OUTPUT/best/  final/      models: the best on dev (the start itself, if nothing improved on it) and the last
+OUTPUT/result.json        written last: its presence means that the run is finished
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import errno
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -31,16 +31,20 @@ from steadyrank.training import environment, lora, precision
 from steadyrank.training.card import render
 from steadyrank.training.collate import Collator
 from steadyrank.training.dev import DevSet
-from steadyrank.training.prepare import Scores, TrainingLists, prepare
+from steadyrank.training.prepare import Scores, TrainingLists, prepare, utilities
 from steadyrank.training.result import TrainResult
 from steadyrank.training.sampling import StepSampler, count_steps
 from steadyrank.training.saving import Saver
 from steadyrank.training.settings import TrainSettings
 from steadyrank.training.trainer import RankTrainer, arguments, quiet
-from steadyrank.training.watch import Watch, tensorboard
+from steadyrank.training.watch import Say, Watch, tensorboard
 
-_OWN = ("config.yaml", "environment.json", "data.json", "reference.jsonl", "log.jsonl", "dev.jsonl", "checkpoints", "best", "final", "result.json", "tensorboard")
-_FREE = ("tensorboard", "num_workers", "save_every", "cache_tokens")  # settings that change no number, so that a resumed run may differ in them
+_OWN = (
+    "config.yaml", "environment.json", "data.json", "reference.jsonl", "log.jsonl", "dev.jsonl", "checkpoints", "best", "final",
+    "result.json", "tensorboard",
+)  # fmt: skip
+_FREE = ("tensorboard", "num_workers", "save_every", "cache_tokens")  # they change no number, so a resumed run may differ in them
+_ANEW = "give another output, or --restart (resume=False) to throw that run away"
 
 
 def train(
@@ -55,12 +59,13 @@ def train(
     output: str | Path,
     resume: bool = True,
     describe: Mapping[str, Any] | None = None,
-    say: Callable[[str], None] = print,
+    say: Say = print,
 ) -> TrainResult:
     """Train `student.model` in place and keep the run directory.
 
     teacher_scores:   utilities of the teacher, one row a training list, canonical order; ScoredLists with probabilities become logits.
-    reference_scores: utilities of the student before training, for objectives held near their start; computed here when they are needed and absent.
+    reference_scores: utilities of the student before training, for objectives held near their start; computed here when they are
+    needed and absent.
     resume:           go on where an earlier start of the same run stopped (a finished one is read back); False begins anew.
     describe:         plain values for config.yaml and the model card: recipe, title, summary, licence, data_licences, student, teacher.
     """
@@ -77,7 +82,7 @@ def train(
 class _Run:
     """The steps of one start of a run, in their order."""
 
-    def __init__(self, settings: TrainSettings, student: Any, objective: Any, output: Path, describe: dict[str, Any], say: Callable[[str], None]):
+    def __init__(self, settings: TrainSettings, student: Any, objective: Any, output: Path, describe: dict[str, Any], say: Say):
         self.settings = replace(settings, precision=precision.choose(settings.precision))
         self.student, self.objective, self.output, self.describe = student, objective, output, describe
         self.is_writer = not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0
@@ -85,7 +90,9 @@ class _Run:
         self.notes: list[str] = []
         self.data: dict[str, Any] = {}
 
-    def open(self, train: Sequence[RankingExample], dev: Sequence[RankingExample] | None, teacher: Scores | None, *, resume: bool) -> TrainResult | None:
+    def open(
+        self, train: Sequence[RankingExample], dev: Sequence[RankingExample] | None, teacher: Scores | None, *, resume: bool
+    ) -> TrainResult | None:
         """Make or check the directory; the result of a finished run of the same settings."""
         if not resume and self.is_writer:
             for name in _OWN:
@@ -93,8 +100,14 @@ class _Run:
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         self.output.mkdir(parents=True, exist_ok=True)
         _seed_head(self.student, self.settings.seed)
-        self.data = {"train": _fingerprint(train), "dev": _fingerprint(dev or []), "teacher": _score_print(teacher), "student": self.student.fingerprint}
-        config = {"settings": self.settings.to_mapping(), "objective": self._objective(), **({"about": self.describe} if self.describe else {})}
+        self.data = {
+            "train": _fingerprint(train),
+            "dev": _fingerprint(dev or []),
+            "teacher": _score_print(teacher),
+            "student": self.student.fingerprint,
+        }
+        config: dict[str, Any] = {"settings": self.settings.to_mapping(), "objective": self._objective()}
+        config |= {"about": self.describe} if self.describe else {}
         before = self.output / "config.yaml"
         if resume and before.exists():
             self._check_same(yaml.safe_load(before.read_text(encoding="utf-8")), config)
@@ -108,7 +121,7 @@ class _Run:
         return TrainResult.from_json(files.read_json(done), output=self.output)
 
     def _objective(self) -> dict[str, Any]:
-        return json.loads(json.dumps({"name": self.objective.name, **asdict(self.objective.settings)}))  # type: ignore[no-any-return]
+        return dict(json.loads(json.dumps({"name": self.objective.name, **asdict(self.objective.settings)})))
 
     def _check_same(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         then = {**old["settings"], **{f"objective.{name}": value for name, value in old["objective"].items()}}
@@ -116,12 +129,12 @@ class _Run:
         changed = [name for name in now if name not in _FREE and then.get(name) != now[name]]
         if changed:
             was = ", ".join(f"{name} was {then.get(name)!r} and is {now[name]!r}" for name in changed[:3])
-            raise ConfigError(f"{self.output} holds another run ({was}); give another output, or --restart (resume=False) to throw that run away")
+            raise ConfigError(f"{self.output} holds another run ({was}); {_ANEW}")
         if (self.output / "data.json").exists():
             old_data = files.read_json(self.output / "data.json")
             for name in ("train", "dev", "teacher", "student"):
                 if old_data.get(name) != self.data[name]:
-                    raise ConfigError(f"{self.output} holds a run on another {name}; give another output, or --restart (resume=False) to throw that run away")
+                    raise ConfigError(f"{self.output} holds a run with another {name}; {_ANEW}")
 
     def go(
         self, train: Sequence[RankingExample], dev: Sequence[RankingExample] | None, teacher: Scores | None, reference: Scores | None
@@ -142,13 +155,14 @@ class _Run:
         resumed_from = self._fit(trainer, watch)
         if watch.interrupted:
             raise RunError(
-                f"interrupted by {watch.interrupted} after step {trainer.state.global_step} of {steps}; a checkpoint is in {self.output}/checkpoints; "
-                "run the same command again to go on from there"
+                f"interrupted by {watch.interrupted} after step {trainer.state.global_step} of {steps}; a checkpoint is in "
+                f"{self.output}/checkpoints; run the same command again to go on from there"
             )
         seconds = time.monotonic() - started
         result = self._result(trainer, watch, devset, lists, steps=steps, seconds=seconds, resumed_from=resumed_from)
         if self.is_writer:
-            self._finish(result, saver, devset)
+            with quiet():
+                self._finish(result, saver, devset)
         return result
 
     def _lists(self, train: Sequence[RankingExample], teacher: Scores | None, reference: Scores | None) -> TrainingLists:
@@ -208,7 +222,8 @@ class _Run:
         if checkpoint is not None:
             self.say(f"going on from step {step}")
         else:
-            watch.evaluate(0)
+            with quiet():
+                watch.evaluate(0)
         with watch.signals(), quiet():
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint is not None else None)
         if watch.board is not None:
@@ -217,10 +232,18 @@ class _Run:
         return step if checkpoint is not None else None
 
     def _result(
-        self, trainer: RankTrainer, watch: Watch, dev: DevSet | None, lists: TrainingLists, *, steps: int, seconds: float, resumed_from: int | None
+        self,
+        trainer: RankTrainer,
+        watch: Watch,
+        dev: DevSet | None,
+        lists: TrainingLists,
+        *,
+        steps: int,
+        seconds: float,
+        resumed_from: int | None,
     ) -> TrainResult:
         best = dev.best() if dev is not None else None
-        tokens = trainer.data_collator.tokens
+        tokens = trainer.collator.tokens
         counts = {**lists.counts, "truncated_documents": tokens.truncated_documents, "truncated_queries": tokens.truncated_queries}
         by_step = {row["step"]: row["measures"] for row in dev.rows} if dev is not None else {}
         warnings = list(watch.warnings)
@@ -261,14 +284,17 @@ class _Run:
 
 def newest_checkpoint(folder: Path) -> tuple[Path | None, int]:
     """The newest whole checkpoint (its state is written last) and its step; half-written ones are passed over."""
-    found: list[tuple[int, Path]] = []
-    for path in folder.glob("checkpoint-*") if folder.exists() else ():
-        try:
-            found.append((int(json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))["global_step"]), path))
-        except (OSError, ValueError, KeyError):
-            continue
-    step, path = max(found, default=(0, None))  # type: ignore[type-var]
+    found = [(_step_of(path), path) for path in folder.glob("checkpoint-*")] if folder.exists() else []
+    step, path = max(((step, path) for step, path in found if step), default=(0, None), key=lambda item: item[0])
     return path, step
+
+
+def _step_of(checkpoint: Path) -> int:
+    """The step a checkpoint stands at; 0 for one that a kill left unfinished."""
+    try:
+        return int(json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))["global_step"])
+    except (OSError, ValueError, KeyError):
+        return 0
 
 
 def _seed_head(student: Any, seed: int) -> None:
@@ -295,4 +321,4 @@ def _fingerprint(examples: Sequence[RankingExample]) -> dict[str, Any]:
 def _score_print(scores: Scores | None) -> str | None:
     if scores is None:
         return None
-    return files.fingerprint([[round(float(score), 6) for score in getattr(row, "scores", row)] for row in scores])
+    return files.fingerprint([[round(score, 6) for score in utilities(row)] for row in scores])

@@ -1,7 +1,7 @@
 """Saves a trained student as a folder that transformers, sentence-transformers and steadyrank load, and proves that it scores the same.
 
-    FOLDER/            the model (LoRA merged in), its tokenizer, steadyrank.json, README.md
-    FOLDER/adapter/    the LoRA adapter alone, where one was trained
+FOLDER/            the model (LoRA merged in), its tokenizer, steadyrank.json, README.md
+FOLDER/adapter/    the LoRA adapter alone, where one was trained
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Saver:
         self.probes = probes[:_PROBES]
 
     def save(self, folder: Path, *, card: str | None = None, verify: bool = False) -> dict[str, float]:
-        """Write `folder` whole (an older one is replaced); `verify` reloads it and compares scores on the probes. Returns the differences."""
+        """Write `folder` whole (an older one is replaced); `verify` reloads it and compares scores on the probes. Returns the
+        differences."""
         scratch = folder.with_name(f".{folder.name}.new")
         shutil.rmtree(scratch, ignore_errors=True)
         scorer = self.student

@@ -1,7 +1,9 @@
 """The gradient of a loss of scores, with memory that does not grow with the number of candidates.
 
-The loss sees scores only. So: (1) score every chunk without a graph, (2) differentiate the loss once with respect to the scores, (3) score every chunk
-again with a graph and send that gradient back through it. Random states are kept in (1) and replayed in (3), so that dropout draws the same masks.
+The loss sees scores only. So: (1) score every chunk without a graph, (2) differentiate the loss once with respect to the scores, (3)
+score every chunk
+again with a graph and send that gradient back through it. Random states are kept in (1) and replayed in (3), so that dropout draws the
+same masks.
 The idea is GradCache's (Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup"), applied to scores.
 """
 

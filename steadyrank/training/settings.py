@@ -6,6 +6,7 @@ What is learnt (the loss and its terms) belongs to the objective, and what a pai
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,8 @@ class TrainSettings:
     lists_per_device: int | None = None
     """At most this many lists in one forward; None leaves it to `tokens_per_forward`."""
     tokens_per_forward: int | None = None
-    """At most about this many tokens in one forward (a list is never cut, except by `score_gradient`); None: 4,096 on CPU, 32,768 on GPU."""
+    """At most about this many tokens in one forward (a list is never cut, except by `score_gradient`); None: 4,096 on CPU, 32,768 on
+    GPU."""
     epochs: float = 1.0
     """Passes over the training lists; the last step of a pass holds what is left."""
     max_steps: int | None = None
@@ -62,7 +64,8 @@ class TrainSettings:
     adam_betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's two decay rates."""
     precision: str = "auto"
-    """fp32 | bf16 (fp32 master weights, bf16 autocast) | bf16_resident (weights kept in bf16, as published; warned about) | auto: bf16 where
+    """fp32 | bf16 (fp32 master weights, bf16 autocast) | bf16_resident (weights kept in bf16, as published; warned about) | auto: bf16
+    where
     the machine computes in it, else fp32."""
     seed: int = 0
     """Names every random stream of the run: order of lists, sampled rankings, dropout."""
@@ -75,7 +78,8 @@ class TrainSettings:
     best_measure: str = "nDCG(gain=exp)@6"
     """The dev measure (against gold grades) that chooses `best/`."""
     score_gradient: str = "auto"
-    """direct | chunked (scores without a graph, the loss differentiated once, then forwards again in chunks: memory does not grow with the pool) |
+    """direct | chunked (scores without a graph, the loss differentiated once, then forwards again in chunks: memory does not grow with
+    the pool) |
     auto: chunked only for a list of more than four times `tokens_per_forward`."""
     lora: LoraSettings | None = None
     """Train adapters instead of all weights."""
@@ -131,7 +135,14 @@ def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
 
 
 def _check_number(
-    settings: Any, name: str, where: str = "", *, low: float | None = None, above: float | None = None, below: float | None = None, whole: bool = False
+    settings: Any,
+    name: str,
+    where: str = "",
+    *,
+    low: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    whole: bool = False,
 ) -> None:
     value, place = getattr(settings, name), "training." + (f"{where}." if where else "") + name
     if value is None and type(settings).__dataclass_fields__[name].default is None:
@@ -142,6 +153,7 @@ def _check_number(
         raise ConfigError(f"{place} is {value!r}; give a whole number")
     if whole:
         object.__setattr__(settings, name, int(value))
-    if (low is not None and not value >= low) or (above is not None and not value > above) or (below is not None and not value < below):
-        bounds = [f"at least {low}"] * (low is not None) + [f"more than {above}"] * (above is not None) + [f"less than {below}"] * (below is not None)
-        raise ConfigError(f"{place} is {value!r}; must be {' and '.join(bounds)}")
+    rules = ((low, "at least", operator.ge), (above, "more than", operator.gt), (below, "less than", operator.lt))
+    asked = [(bound, words, holds) for bound, words, holds in rules if bound is not None]
+    if not all(holds(value, bound) for bound, _, holds in asked):
+        raise ConfigError(f"{place} is {value!r}; must be {' and '.join(f'{words} {bound:g}' for bound, words, _ in asked)}")

@@ -1,6 +1,7 @@
 """Scores of a frozen scorer, computed once and kept on disk.
 
-The key is everything that can change a score: the scorer's fingerprint (weights, template, budgets, dtype) and the pair's texts. Several processes
+The key is everything that can change a score: the scorer's fingerprint (weights, template, budgets, dtype) and the pair's texts.
+Several processes
 may use one file at a time; a score is written once and never changed.
 """
 
@@ -29,7 +30,9 @@ class TeacherCache:
         self.misses = 0
         self.truncated = 0
 
-    def scores(self, scorer: Any, examples: Sequence[RankingExample], *, report: Callable[[int, int], None] | None = None) -> list[list[float]]:
+    def scores(
+        self, scorer: Any, examples: Sequence[RankingExample], *, report: Callable[[int, int], None] | None = None
+    ) -> list[list[float]]:
         """One row of scores an example, canonical order, on the scorer's own scale.
 
         report: called with (lists done, lists) after each part of the work.

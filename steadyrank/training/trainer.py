@@ -1,10 +1,13 @@
 """Adds to `transformers.Trainer`: how a step's lists are scored, what their loss is divided by, and what stops a run. Nothing else.
 
-A step is one batch of the data loader, cut into parts by the collator. Its loss is the sum over the lists that count, of all parts and all processes,
+A step is one batch of the data loader, cut into parts by the collator. Its loss is the sum over the lists that count, of all parts and
+all processes,
 divided once by their number; so a step depends on its lists and not on how they are cut (style H4).
 
-Departures from the Trainer: its data loader is not sharded by accelerate (the sampler knows its rank); a checkpoint holds the trainable parameters only
-(a run always starts from its student); dropout is seeded by (seed, step, process); a step without any gradient changes nothing, weight decay included.
+Departures from the Trainer: its data loader is not sharded by accelerate (the sampler knows its rank); a checkpoint holds the
+trainable parameters only
+(a run always starts from its student); dropout is seeded by (seed, step, process); a step without any gradient changes nothing, weight
+decay included.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import PrinterCallback, ProgressCallback, Trainer, TrainingArguments
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from steadyrank import lists, seeds
 from steadyrank.errors import RunError
@@ -43,14 +47,17 @@ class RankTrainer(Trainer):
             model.config.use_cache = use_cache  # the Trainer switches it off, and the saved model would keep that
         self.remove_callback(ProgressCallback)
         self.remove_callback(PrinterCallback)
-        self.scorer, self.objective, self.settings, self.sampler = scorer, objective, settings, sampler
+        self.scorer: Any = scorer
+        self.objective: Any = objective
+        self.settings, self.sampler, self.collator = settings, sampler, collator
+        self.dataset = DrawDataset(sampler.num_lists)
         self.loss_is_scaled_for_ga = True
         self.record = StepRecord(num_processes=self.args.world_size)
 
     def get_train_dataloader(self) -> DataLoader:
         # Not prepared by accelerate, whose sharding repeats lists to fill a step; batches are moved in `training_step`.
         return DataLoader(
-            self.train_dataset,
+            self.dataset,
             batch_sampler=self.sampler,
             collate_fn=self.data_collator,
             num_workers=self.settings.num_workers,
@@ -61,7 +68,7 @@ class RankTrainer(Trainer):
         live = torch.stack([batch["live"] for batch in batch_samples]).sum().to(device) if batch_samples else torch.zeros((), device=device)
         return self.accelerator.gather(live).sum() if self.args.world_size > 1 else live
 
-    def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Tensor | None = None) -> Tensor:
+    def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         model.train()
         torch.manual_seed(seeds.digest(self.settings.seed, "dropout", self.state.global_step, self.args.process_index) >> 1)
         self.record.start(inputs["ids"], tokens=inputs["tokens"])
@@ -73,7 +80,7 @@ class RankTrainer(Trainer):
         """The part where the model is; the model's own inputs follow chunk by chunk, as the scorer moves them."""
         return {name: value.to(self.args.device, non_blocking=True) if torch.is_tensor(value) else value for name, value in part.items()}
 
-    def _backward_part(self, model: nn.Module, part: Part, num_items: Tensor | None, *, is_last: bool) -> Tensor:
+    def _backward_part(self, model: nn.Module, part: Part, num_items: Any, *, is_last: bool) -> Tensor:
         def scope(is_last_forward: bool) -> contextlib.AbstractContextManager[Any]:
             # Processes add up their gradients once a step; the forward arms it, so it stands inside too.
             return contextlib.nullcontext() if is_last and is_last_forward else self.accelerator.no_sync(model)
@@ -122,16 +129,20 @@ class RankTrainer(Trainer):
     def floating_point_ops(self, inputs: Any) -> int:
         return 0  # estimated by the Trainer from padded inputs, which these are not
 
+    def _model(self) -> nn.Module:
+        assert self.model is not None
+        return self.model
+
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Tensor] | None = None) -> None:
         if self.args.should_save:
-            folder = Path(output_dir or self.args.output_dir)
+            folder = Path(str(output_dir or self.args.output_dir))
             folder.mkdir(parents=True, exist_ok=True)
-            safetensors.torch.save_file(trainable(self.model), folder / WEIGHTS)
+            safetensors.torch.save_file(trainable(self._model()), folder / WEIGHTS)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         saved = safetensors.torch.load_file(Path(resume_from_checkpoint) / WEIGHTS)
         with torch.no_grad():
-            for name, parameter in trainable(model or self.model).items():
+            for name, parameter in trainable(model or self._model()).items():
                 parameter.copy_(saved[name])
 
 
@@ -174,10 +185,14 @@ def quiet() -> Any:
     """The libraries' own messages below errors are held back: what a run has to say, it says itself."""
     loggers = [logging.getLogger(name) for name in ("transformers", "accelerate")]
     levels = [logger.level for logger in loggers]
+    bars = is_progress_bar_enabled()
     try:
+        disable_progress_bar()
         for logger in loggers:
             logger.setLevel(logging.ERROR)
         yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+        if bars:
+            enable_progress_bar()

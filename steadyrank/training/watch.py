@@ -16,6 +16,7 @@ from transformers import TrainerCallback
 from steadyrank import files
 from steadyrank.training.dev import DevSet
 
+Say = Callable[[str], None]
 _NO_SIGNAL_STEPS = 20  # so many steps without any reward difference, or without a gradient, and the run says so
 
 
@@ -30,7 +31,7 @@ class Watch(TrainerCallback):
         dev: DevSet | None,
         eval_every: int,
         save_best: Callable[[int], None],
-        say: Callable[[str], None],
+        say: Say,
         board: Any = None,
     ):
         self.output, self.trainer, self.dev, self.eval_every, self.save_best, self.say, self.board = (
@@ -77,7 +78,8 @@ class Watch(TrainerCallback):
         is_best = best is not None and best["step"] == step
         if is_best:
             self.save_best(step)
-        self.say(f"step {step}: dev " + ", ".join(f"{name} {value:.4f}" for name, value in row["measures"].items()) + (" (best)" if is_best else ""))
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in row["measures"].items())
+        self.say(f"step {step}: dev {shown}{' (best)' if is_best else ''}")
         self._to_board({"step": step, **{f"dev/{name}": value for name, value in row["measures"].items()}})
         if row["constant_lists"] > 0.5:
             self._warn(f"step {step}: the scores of {row['constant_lists']:.0%} of the dev lists are all equal; the scores have collapsed")
@@ -135,13 +137,8 @@ class Watch(TrainerCallback):
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a log; a last line that a kill cut short is left out."""
-    out = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            out.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return out
+    text = path.read_text(encoding="utf-8")
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
 def tensorboard(output: Path, *, wanted: bool) -> Any:

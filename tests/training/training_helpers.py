@@ -22,7 +22,13 @@ def tokenizer() -> PreTrainedTokenizerFast:
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=body, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]", model_max_length=64
+        tokenizer_object=body,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=64,
     )
 
 
@@ -62,6 +68,4 @@ def lists(size: int = 24, *, seed: int = 0, candidates: int = 6) -> list[Ranking
 
 def teacher_scores(examples: list[RankingExample]) -> list[list[float]]:
     """Logits of a teacher that knows the rule, with small differences among the others."""
-    return [
-        [4.0 * grade + 0.01 * place for place, grade in enumerate(example.relevance or ())] for example in examples
-    ]
+    return [[4.0 * grade + 0.01 * place for place, grade in enumerate(example.relevance or ())] for example in examples]
