@@ -82,11 +82,12 @@ def test_zerank_form_is_the_yes_logit_over_five(scorer, tokenizer):
 def test_qwen_form_is_yes_minus_no_with_the_default_instruction(tokenizer):
     scorer = YesLogit.from_model(make_model(tokenizer), tokenizer, prompt="qwen3-reranker", max_length=500)
     model, fields = make_model(tokenizer), catalog.load("qwen3-reranker", kind="yes_logit").fields
-    text = (f"{fields['prefix']}<Instruct>: {fields['default_instruction']}\n<Query>: Which animal ?\n<Document>: a dog{fields['suffix']}")  # fmt: skip
+    body = f"<Instruct>: {fields['default_instruction']}\n<Query>: Which animal ?\n<Document>: a dog"
+    text = fields["prefix"] + body + fields["suffix"]
     yes, no = manual_logits(model, tokenizer, text, ["yes", "no"])
     assert scorer.score("Which animal ?", ["a dog"]) == [pytest.approx(yes - no, abs=1e-5)]
-    body = [pair.ids for pair in scorer.encode([Pair("Which animal ?", "a dog")])][0]
-    assert list(body) == tokenizer(text, add_special_tokens=False)["input_ids"]
+    [found] = scorer.encode([Pair("Which animal ?", "a dog")])
+    assert list(found.ids) == tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 @pytest.mark.parametrize("packing", ["auto", "off"])
