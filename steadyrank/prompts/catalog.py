@@ -66,7 +66,9 @@ def load(name: str | Path, *, kind: str) -> Prompt:
         stem, _, version = str(name).partition("@")
         known = available(kind)
         if stem not in known or (version and version not in known[stem]):
-            raise unknown_name(f"{kind} prompt", str(name), [f"{key}@{v}" for key, versions in known.items() for v in versions] + list(known))
+            raise unknown_name(
+                f"{kind} prompt", str(name), [f"{key}@{v}" for key, versions in known.items() for v in versions] + list(known)
+            )
         path = FOLDER / f"{stem}@{version or known[stem][-1]}.yaml"
     prompt = _read(path)
     if prompt.kind != kind:
