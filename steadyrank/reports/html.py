@@ -15,7 +15,7 @@ from typing import Any
 
 from steadyrank.files import atomic_write
 from steadyrank.reports import plots, tables, text, verdict
-from steadyrank.reports.read import Interval, Split, Study, SystemInfo
+from steadyrank.reports.read import Interval, Run, Split, Study
 
 FLIPS_SHOWN, FLIPS_FOLDED = 6, 24
 SHORT = 180  # characters of a text before the rest is folded
@@ -60,7 +60,7 @@ def write_page(study: Study) -> Path:
         missing=_missing(study),
         commands=_commands(study),
         fingerprints=_fingerprints(study),
-        runs=[(run, [(text.words(k), text.plain(v)) for k, v in _scalars(run.result).items()]) for run in study.runs],
+        runs=[_run_facts(study, run) for run in study.runs],
     )
     path = study.folder / "report.html"
     _write(path, page)
@@ -81,7 +81,14 @@ def _template() -> Any:
 
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters.update(
-        plain=text.plain, words=text.words, number=text.number, grade=_grade, shorten=shorten, signed=text.signed, p=_bare_p
+        plain=text.plain,
+        words=text.words,
+        number=text.number,
+        grade=_grade,
+        shorten=shorten,
+        value=text.value,
+        signed=text.signed,
+        p=_bare_p,
     )
     environment.globals.update(span=text.span, direction=text.direction)
     return environment.from_string(_resource("report.html.j2"))
@@ -154,18 +161,24 @@ def _flips(study: Study, split: Split) -> dict[str, Any]:
         ways[way] += 1
         cards.append({"way": way, "new": new, "old": old, **{k: example.get(k) for k in ("id", "source", "instruction", "query")}})
     cards = _alternate(cards)
-    extra = {k: v for k, v in record.items() if k not in ("schema", "a", "b", "examples")}
+    gaps = [_gap(example) for example in examples]
     return {
         "split": split,
         "a": record.get("a", text.MISSING),
         "b": record.get("b", text.MISSING),
         "ways": {way: count for way, count in ways.items() if count},
-        "extra": _scalars(extra),
+        "counts": _flat(record.get("counts") or {}),
+        "is_by_gap": len(gaps) > 1 and gaps == sorted(gaps, reverse=True),
         "shown": cards[:FLIPS_SHOWN],
         "folded": cards[FLIPS_SHOWN : FLIPS_SHOWN + FLIPS_FOLDED],
         "left_out": max(0, len(cards) - FLIPS_SHOWN - FLIPS_FOLDED),
         "is_there": bool(record),
     }
+
+
+def _gap(example: Mapping[str, Any]) -> float:
+    new, old = ((example.get(side) or {}).get("relevance") for side in ("a_top", "b_top"))
+    return abs(max(new, 0) - max(old, 0)) if isinstance(new, (int, float)) and isinstance(old, (int, float)) else 0.0
 
 
 def _flip_way(new: Any, old: Any) -> str:
@@ -187,16 +200,31 @@ def _scalars(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if isinstance(value, (int, float, str, bool)) and value != ""}
 
 
+def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Scalars by name; those of a mapping inside as `name: inner`; lists as how many they hold."""
+    out: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            out.update({f"{name}: {inner}": item for inner, item in value.items() if not isinstance(item, (Mapping, list))})
+        elif value is not None:
+            out[name] = len(value) if isinstance(value, list) else value
+    return out
+
+
 def _counts(study: Study, split: Split) -> dict[str, Any]:
-    """The counts of all systems on one split; a column for every count that some file holds."""
-    records = [(system, study.results[split.name, system.name].counts) for system in study.systems]
-    names = list(dict.fromkeys(name for _, record in records for name in _scalars(record)))
-    rows = [(system, [(text.plain(record.get(name)), _is_odd(name, record.get(name))) for name in names]) for system, record in records]
+    """The counts of all systems on one split: a column where systems differ, one line for what is the same for all."""
+    records = [(system, _flat(study.results[split.name, system.name].counts)) for system in study.systems]
+    names = list(dict.fromkeys(name for _, record in records for name in record))
+    values = {name: {text.value(record.get(name)) for _, record in records} for name in names}
+    differing = [name for name in names if len(values[name]) > 1]
+    alike = [(text.words(name), next(iter(values[name]))) for name in names if len(values[name]) == 1]
     data = study.data.get(split.name) or {}
     return {
         "split": split,
-        "names": [text.words(name) for name in names],
-        "rows": rows,
+        "names": [text.words(name) for name in differing],
+        "rows": [(s, [(text.value(r.get(name)), _is_odd(name, r.get(name))) for name in differing]) for s, r in records],
+        "alike": [(name, value) for name, value in alike if value != "0"],
+        "zero": [name for name, value in alike if value == "0"],
         "data": _scalars(data),
         "by_source": data.get("by_source") or {},
     }
@@ -204,7 +232,7 @@ def _counts(study: Study, split: Split) -> dict[str, Any]:
 
 def _is_odd(name: str, value: Any) -> bool:
     """A count that a reader should stop at: anything cut, lost or skipped."""
-    watched = ("missing", "truncated", "failed", "skipped", "unanswered")
+    watched = ("missing", "unscored", "truncated", "failed", "skipped", "sampled", "unretrieved")
     return isinstance(value, (int, float)) and value > 0 and any(word in name for word in watched)
 
 
@@ -212,17 +240,47 @@ def _missing(study: Study) -> list[tuple[str, str, Sequence[str]]]:
     return [(split.label, s.label, m) for split in study.splits for s in study.systems if (m := study.results[split.name, s.name].missing)]
 
 
-def _pairs(study: Study) -> dict[str, Any]:
-    """Paired-instruction results as the files hold them: the scalars of every system and split."""
-    names: list[str] = []
-    rows: list[tuple[SystemInfo, list[dict[str, Any]]]] = []
-    for system in study.systems:
-        cells = [_scalars(((study.instructions[s.name].get("systems") or {}).get(system.name)) or {}) for s in study.splits]
-        cells = [{key: value for key, value in cell.items() if key not in ("schema", "system", "split")} for cell in cells]
-        names += [name for cell in cells for name in cell if name not in names]
-        if any(cells):
-            rows.append((system, cells))
-    return {"names": names, "rows": rows}
+def _pairs(study: Study) -> list[dict[str, Any]]:
+    """Paired-instruction results as the files hold them, a table for every split; counts that are zero for all are left out."""
+    out = []
+    for split in study.splits:
+        systems = study.instructions[split.name].get("systems") or {}
+        records = [(system, systems[system.name]) for system in study.systems if system.name in systems]
+        rows = [(system, _pair_cells(record)) for system, record in records]
+        names = list(dict.fromkeys(name for _, cells in rows for name in cells))
+        names = [
+            name for name in names if not name.startswith("counts: ") or any(cells.get(name, ("0", ""))[0] != "0" for _, cells in rows)
+        ]
+        if rows:
+            out.append({"split": split, "names": names, "rows": rows})
+    return out
+
+
+def _pair_cells(record: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Value and interval by name."""
+    cells: dict[str, tuple[str, str]] = {}
+    for name, value in record.items():
+        if name in ("schema", "system", "split", "by_source"):
+            continue
+        if isinstance(value, Mapping) and "mean" in value:
+            cells[name] = (text.number(value["mean"]), text.span(Interval(value["mean"], value.get("low"), value.get("high"))))
+        elif isinstance(value, Mapping):
+            cells.update({f"{name}: {inner}": (text.value(item), "") for inner, item in value.items()})
+        else:
+            cells[name] = (text.value(value), "")
+    return cells
+
+
+def _run_facts(study: Study, run: Run) -> dict[str, Any]:
+    """What result.json says in short: scalars, the headline measure on dev, counts that are not zero, and warnings."""
+    scalars = {name: value for name, value in _scalars(run.result).items() if name not in ("schema", "output")}
+    facts = [(text.words(name), text.plain(value)) for name, value in scalars.items()]
+    for moment in ("dev_start", "dev_best", "dev_final"):
+        value = (run.result.get(moment) or {}).get(study.measure)
+        if value is not None:
+            facts.append((f"{text.words(moment)}, {text.measure(study.measure)}", text.value(value)))
+    facts += [(text.words(name), text.plain(value)) for name, value in _flat(run.result.get("counts") or {}).items() if value]
+    return {"run": run, "facts": facts, "warnings": [*(run.result.get("warnings") or []), *(run.result.get("notes") or [])]}
 
 
 def _fingerprints(study: Study) -> list[tuple[str, str]]:

@@ -243,8 +243,8 @@ def _result(folder: Path, split: str, system: str, measure: str) -> SystemResult
     if measure not in table:
         raise InputError(f"lacks the headline measure {measure!r} of study.json; evaluate the system again", path=path, field="measures")
     measures = {
-        name: {average: _interval(path, value, f"measures.{name}.{average}") for average, value in averages.items()}
-        for name, averages in table.items()
+        name: {kind: _interval(path, values[kind], f"measures.{name}.{kind}") for kind in ("micro", "macro") if kind in values}
+        for name, values in table.items()
     }
     missing = [str(name) for name in record.get("missing") or []]
     return SystemResult(system, split, measures, record.get("counts") or {}, missing, record.get("fingerprints") or {})

@@ -72,6 +72,11 @@ def plain(value: Any) -> str:
     return str(value)
 
 
+def value(item: Any) -> str:
+    """A cell of a table: fractions to three places, so that columns line up; else as `plain`."""
+    return number(item) if isinstance(item, float) else plain(item)
+
+
 def words(name: str) -> str:
     """`ties_rate` as `ties rate`."""
     return name.replace("_", " ")

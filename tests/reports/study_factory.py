@@ -64,12 +64,27 @@ def write_study(folder: Path, *, seed: int = 0, systems: list = SYSTEMS, pairs: 
         family = [_comparison(a, b, split, means[a] - means[b], rng) for a, b in pairs]
         dump(folder / "comparisons" / f"{split}.json", {"schema": "steadyrank.comparisons/1", "family": family})
         dump(folder / "flips" / f"{split}.json", _flips(split))
-        paired = {name: {"pairs": 41, "accuracy": round(means[name] * 0.8, 3), "both_right": round(means[name] * 0.6, 3)} for name in means}
+        paired = {name: _paired(name, means[name]) for name in means}
         dump(folder / "instructions" / f"{split}.json", {"schema": "steadyrank.instructions/1", "systems": paired})
     for name, _ in runs:
         _run(folder / "runs" / name, rng, is_teacher=name == "stage1")
     dump(folder / "study.json", _index(systems, runs))
     return folder
+
+
+def _paired(name: str, mean: float) -> dict:
+    parts = {"accuracy": 0.6, "each": 0.8, "preference": 0.7, "same_top": 0.3, "chance": 0.1}
+    intervals = {part: _around(round(mean * share, 3), 0.06) for part, share in parts.items()}
+    counts = {"unscored": 0, "ungrouped": 12}
+    return {
+        "schema": "steadyrank.instruction_pairs/1",
+        "system": name,
+        "pairs": 41,
+        "groups": 20,
+        **intervals,
+        "by_source": {},
+        "counts": counts,
+    }
 
 
 def _around(mean: float, half: float) -> dict:
@@ -79,11 +94,15 @@ def _around(mean: float, half: float) -> dict:
 def _evaluation(name: str, split: str, mean: float, rng: np.random.Generator) -> dict:
     half = 0.0 if mean == 1.0 else 0.021
     shift = {"nDCG(gain=exp)@6": 0.0, "nDCG@6": 0.018, "RR@6": 0.043}
-    measures, by_source = {}, {}
+    measures = {}
     for measure in MEASURES:
         value = min(mean + shift[measure], 1.0)
-        measures[measure] = {"micro": _around(value, half), "macro": _around(min(value - 0.004 if half else 1.0, 1.0), half * 1.3)}
-        by_source[measure] = {
+        measures[measure] = {
+            "micro": _around(value, half),
+            "macro": _around(min(value - 0.004 if half else 1.0, 1.0), half * 1.3),
+            "ceiling": 1.0,
+        }
+        measures[measure]["by_source"] = {
             source: {"mean": float(np.clip(value + rng.normal(0, 0.05 if half else 0), 0, 1)), "n": 20 + 3 * place}
             for place, source in enumerate(SOURCES[split])
         }
@@ -92,7 +111,6 @@ def _evaluation(name: str, split: str, mean: float, rng: np.random.Generator) ->
         "system": name,
         "split": split,
         "measures": measures,
-        "by_source": by_source,
         "per_query": {},
         "groups": {},
         "sources": {},

@@ -155,6 +155,13 @@ def test_page_and_markdown_show_each_mean_and_interval(study_dir, page):
                     assert average == "macro" or span in markdown
 
 
+def test_instruction_pairs_stand_once_for_each_split(page):
+    table = page[page.index("Same query, other instruction") : page.index('<section id="shift">')]
+    assert [table.count(f">{name}</th>") for name in ("pairs", "accuracy", "same top", "counts: ungrouped")] == [len(SPLITS)] * 4
+    assert "counts: unscored" not in table  # zero for all
+    assert f"{round(0.641 * 0.6, 3):.3f}<small>[0.325, 0.445]</small>" in table
+
+
 def test_reference_rows_stand_in_every_table(tmp_path):
     folder = write_study(tmp_path, systems=[s for s in SYSTEMS if s[0] not in ("random", "oracle", "bm25")], pairs=[PAIRS[0], PAIRS[2]])
     table = tables.headline_table(read_study(folder))
@@ -293,6 +300,45 @@ def test_labels_of_close_points_do_not_lie_on_each_other():
     for place, box in enumerate(boxes):
         assert box.outside(frame) == 0
         assert all(box.overlap(other) == 0 for other in [*boxes[:place], *marks])
+
+
+def test_files_of_the_evaluation_room_are_read(tmp_path):
+    """The layout is agreed between rooms: what evaluation writes today must be what the report reads."""
+    from steadyrank.evaluation import compare_family, evaluate, find_flips, instruction_pairs
+    from steadyrank.records import Candidate, RankingExample, ScoredList
+
+    lists = [
+        RankingExample(
+            f"query {place // 2}", [Candidate(f"d{place // 2}-{k}") for k in range(4)], 
+            relevance=[2.0, 1.0, 0.0, 0.0][:: 1 - 2 * (place % 2)],
+            instruction=f"instruction {place % 2}", id=f"q{place}", source=f"family/{place % 3}", group=f"g{place // 2}",
+        )
+        for place in range(12)
+    ]  # fmt: skip
+    good = [ScoredList(item.id, "s", [float(grade) for grade in item.relevance]) for item in lists]
+    flat = [ScoredList(item.id, "b", [4.0, 3.0, 2.0, 1.0]) for item in lists]
+    results = {name: evaluate(scored, lists, system=name, split="test") for name, scored in (("s", good), ("b", flat))}
+    for name, result in results.items():
+        dump(tmp_path / "evaluations" / "test" / f"{name}.json", result.to_json())
+    family = [item.to_json() for item in compare_family([(results["s"], results["b"])], MEASURES[0])]
+    dump(tmp_path / "comparisons" / "test.json", {"schema": "steadyrank.comparisons/1", "family": family})
+    dump(tmp_path / "flips" / "test.json", find_flips(good, flat, lists, a="s", b="b"))
+    pairs = {name: instruction_pairs(scored, lists, system=name).to_json() for name, scored in (("s", good), ("b", flat))}
+    dump(tmp_path / "instructions" / "test.json", {"schema": "steadyrank.instructions/1", "systems": pairs})
+    systems = [{"name": "s", "label": "S", "role": "student"}, {"name": "b", "label": "B", "role": "start"}]
+    index = {
+        "schema": "steadyrank.study/1",
+        "title": "T",
+        "headline_measure": MEASURES[0],
+        "systems": systems,
+        "splits": [{"name": "test", "label": "In-domain"}],
+    }
+    dump(tmp_path / "study.json", index)
+    study = read_study(tmp_path)
+    assert study.absent == [] and study.results["test", "s"].measures[MEASURES[0]]["micro"] == Interval(1.0, 1.0, 1.0)
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "The student gains" in page and "flipped <b>6</b>" in page  # the six lists whose right document is the last one
+    assert (page.count("<b>1.000</b>"), study.against_start("test", "s").n) == (2 * len(MEASURES), 6)  # six groups of two lists
 
 
 def test_the_template_ships_with_the_package():
