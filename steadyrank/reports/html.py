@@ -213,7 +213,7 @@ def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _counts(study: Study, split: Split) -> dict[str, Any]:
     """The counts of all systems on one split: a column where systems differ, one line for what is the same for all."""
-    records = [(system, _flat(study.results[split.name, system.name].counts)) for system in study.systems]
+    records = [(system, _flat(study.results[split.name, system.name].counts)) for system in tables.reading_order(study.systems)]
     names = list(dict.fromkeys(name for _, record in records for name in record))
     values = {name: {text.value(record.get(name)) for _, record in records} for name in names}
     differing = [name for name in names if len(values[name]) > 1]
@@ -241,19 +241,22 @@ def _missing(study: Study) -> list[tuple[str, str, Sequence[str]]]:
 
 
 def _pairs(study: Study) -> list[dict[str, Any]]:
-    """Paired-instruction results as the files hold them, a table for every split; counts that are zero for all are left out."""
+    """Paired-instruction results as the files hold them, a table for every split; what is the same for all stands once, below."""
     out = []
     for split in study.splits:
         systems = study.instructions[split.name].get("systems") or {}
-        records = [(system, systems[system.name]) for system in study.systems if system.name in systems]
-        rows = [(system, _pair_cells(record)) for system, record in records]
+        rows = [(system, _pair_cells(systems[system.name])) for system in tables.reading_order(study.systems) if system.name in systems]
         names = list(dict.fromkeys(name for _, cells in rows for name in cells))
-        names = [
-            name for name in names if not name.startswith("counts: ") or any(cells.get(name, ("0", ""))[0] != "0" for _, cells in rows)
-        ]
+        values = {name: {cells.get(name, (text.MISSING, "")) for _, cells in rows} for name in names}
+        alike = [(text.words(name), next(iter(found))[0]) for name, found in values.items() if _is_alike(found) and found != {("0", "")}]
         if rows:
-            out.append({"split": split, "names": names, "rows": rows})
+            out.append({"split": split, "names": [name for name in names if not _is_alike(values[name])], "rows": rows, "alike": alike})
     return out
+
+
+def _is_alike(found: set[tuple[str, str]]) -> bool:
+    """One value for all systems, and no interval: it need not stand in every row."""
+    return len(found) == 1 and not next(iter(found))[1]
 
 
 def _pair_cells(record: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

@@ -63,7 +63,7 @@ def headline_table(study: Study, *, average: str = "micro") -> Table:
     measures = list(dict.fromkeys([study.measure, *(name for result in study.results.values() for name in result.measures)]))
     known = {system.name for system in study.systems}
     systems = [*study.systems, *(SystemInfo(name, label, "reference") for name, label in REFERENCES.items() if name not in known)]
-    systems.sort(key=lambda system: (_is_reference(system), _rank(system)))
+    systems = reading_order(systems)
     values = {
         (system.name, split.name, measure): _value(study, split.name, system.name, measure, average)
         for system in systems
@@ -86,6 +86,11 @@ def headline_table(study: Study, *, average: str = "micro") -> Table:
         }
         rows.append(Row(system, apart, cells, {split.name: study.against_start(split.name, system.name) for split in study.splits}))
     return Table(measures, study.splits, rows, average, study.measure)
+
+
+def reading_order(systems: Sequence[SystemInfo]) -> list[SystemInfo]:
+    """Students, teachers, starts, others; then the references. Within a role as the study lists them."""
+    return sorted(systems, key=lambda system: (_is_reference(system), _rank(system)))
 
 
 def _is_reference(system: SystemInfo) -> bool:
