@@ -8,6 +8,8 @@ from typing import Any
 
 from steadyrank import files
 from steadyrank.errors import ConfigError
+from steadyrank.evaluation import DEFAULT_MEASURES, evaluate
+from steadyrank.evaluation.measures import Measure, parse_all
 from steadyrank.records import RankingExample
 
 _RESAMPLES = 1  # intervals belong to the final evaluation; here only the means are read
@@ -17,10 +19,9 @@ class DevSet:
     """Measures a scorer; keeps `dev.jsonl`, one row an evaluation."""
 
     def __init__(self, examples: Sequence[RankingExample], *, best_measure: str, path: Path):
-        from steadyrank.evaluation import DEFAULT_MEASURES
-
-        self.examples, self.best_measure, self.path = list(examples), best_measure, path
-        self.measures = tuple(dict.fromkeys((*DEFAULT_MEASURES, best_measure)))
+        self.examples, self.path = list(examples), path
+        self.best_measure = str(Measure.parse(best_measure))
+        self.measures = tuple(parse_all([*DEFAULT_MEASURES, best_measure]))
         self.rows: list[dict[str, Any]] = []
 
     def load(self, *, up_to: int) -> None:
@@ -34,10 +35,8 @@ class DevSet:
 
     def measure(self, scorer: Any, step: int) -> dict[str, Any]:
         """Scores every dev list and keeps the row."""
-        from steadyrank.evaluation import evaluate
-
         scored = scorer.score_examples(self.examples)
-        result = evaluate(scored, self.examples, self.measures)
+        result = evaluate(scored, self.examples, self.measures, resamples=_RESAMPLES)
         means = {name: value["micro"]["mean"] for name, value in result.to_json()["measures"].items()}
         values = [score for item in scored for score in item.scores]
         spreads = [max(item.scores) - min(item.scores) for item in scored]

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_NEXT = "look at these lists, or lower learning_rate, or set precision to fp32, and run again to go on from the last checkpoint"
+
 
 class StepRecord:
     """Collects one optimiser step; `row` is ready after `finish`."""
@@ -19,15 +21,13 @@ class StepRecord:
         self.ids: list[str] = []
         self.lists_seen = 0
         self._sums: dict[str, tuple[Tensor, Tensor]] = {}
-        self._broken: list[tuple[Tensor, list[str]]] = []
         self._tokens = 0
 
     def start(self, ids: list[str], *, tokens: int) -> None:
-        self.ids, self._tokens, self._sums, self._broken = list(ids), tokens, {}, []
+        self.ids, self._tokens, self._sums = list(ids), tokens, {}
 
-    def add(self, step: Any, scores_BK: Tensor, part: dict[str, Any]) -> None:
+    def add(self, step: Any) -> None:
         """One part's `LossSum`."""
-        self._broken.append(((~torch.isfinite(scores_BK)).any(-1), part["ids"]))
         for name, (total, count) in {"loss": (step.total, step.count), **step.parts}.items():
             total, count = total.detach().double(), torch.as_tensor(count, device=total.device).detach().double()
             if name in self._sums:
@@ -56,13 +56,16 @@ class StepRecord:
         }
 
     def why_not_finite(self, step: int) -> str:
-        """The sentence of a run that stops."""
-        bad = [name for broken_B, ids in self._broken for name, is_broken in zip(ids, broken_B.tolist(), strict=True) if is_broken]
-        shown = bad or self.ids
-        names = ", ".join(repr(name) for name in shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
-        what = "scores that are not finite came from" if bad else "all scores were finite; its lists were"
+        """The sentence of a run that stops at a gradient; the scores were finite, or it would have stopped before."""
         loss = self.row.get("loss", math.nan)
-        return (
-            f"step {step}: the gradient is not finite (loss {loss:.4g}); {what} {names}; "
-            "look at these lists, or lower learning_rate, or set precision to fp32, and run again to go on from the last checkpoint"
-        )
+        return f"step {step}: the gradient is not finite (loss {loss:.4g}, all scores finite); its lists were {_some(self.ids)}; {_NEXT}"
+
+
+def broken_scores(step: int, scores_BK: Tensor, ids: list[str]) -> str:
+    """The sentence of a run that stops at scores."""
+    bad = [name for name, is_broken in zip(ids, (~torch.isfinite(scores_BK)).any(-1).tolist(), strict=True) if is_broken]
+    return f"step {step}: scores that are not finite came from {_some(bad or ids)}; {_NEXT}"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

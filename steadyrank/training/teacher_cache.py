@@ -1,8 +1,8 @@
 """Scores of a frozen scorer, computed once and kept on disk.
 
-The key is everything that can change a score: the scorer's fingerprint (weights, template, budgets, dtype) and the pair's texts.
-Several processes
-may use one file at a time; a score is written once and never changed.
+The key is everything that can change a score: the scorer's fingerprint (weights, template, budgets, dtype) and the pair's texts,
+or the whole list's for a scorer that does not read one pair at a time. Several processes may use one file at a time; a score is
+written once and never changed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class TeacherCache:
         return connection
 
     def _part(self, connection: sqlite3.Connection, scorer: Any, examples: Sequence[RankingExample]) -> list[list[float]]:
-        keys = [_keys(scorer.fingerprint, example) for example in examples]
+        fingerprint, reads_pairs = scorer.fingerprint, hasattr(scorer, "encode")
+        keys = [_keys(fingerprint, example) if reads_pairs else _list_keys(fingerprint, example) for example in examples]
         known = _read(connection, {key for row in keys for key in row})
         wanted = []  # each example's candidates that are not known, a pair asked for once
         asked: set[bytes] = set()
@@ -84,6 +85,12 @@ def _keys(fingerprint: str, example: RankingExample) -> list[bytes]:
     instruction = ("1" + example.instruction) if example.instruction is not None else "0"
     head = _text_hash(fingerprint, instruction, example.query)
     return [hashlib.sha256(head + document.encode("utf-8", "surrogatepass")).digest()[:20] for document in example.documents]
+
+
+def _list_keys(fingerprint: str, example: RankingExample) -> list[bytes]:
+    """Keys where a score may depend on the whole list, its order and its grades (bm25, first_stage, oracle)."""
+    whole = _text_hash(fingerprint, example.id, repr(example.instruction), example.query, repr(example.relevance), *example.documents)
+    return [hashlib.sha256(whole + str(place).encode()).digest()[:20] for place in range(len(example.candidates))]
 
 
 def _text_hash(*texts: str) -> bytes:

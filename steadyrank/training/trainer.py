@@ -26,9 +26,9 @@ from transformers import PrinterCallback, ProgressCallback, Trainer, TrainingArg
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from steadyrank import lists, seeds
-from steadyrank.errors import RunError
+from steadyrank.errors import NonFiniteScoreError, RunError
 from steadyrank.training.collate import Collator, DrawDataset, Part
-from steadyrank.training.record import StepRecord
+from steadyrank.training.record import StepRecord, broken_scores
 from steadyrank.training.sampling import StepSampler
 from steadyrank.training.score_gradient import chunked_backward
 from steadyrank.training.settings import TrainSettings
@@ -110,8 +110,11 @@ class RankTrainer(Trainer):
     def loss_of(self, scores_N: Tensor, part: Part, num_items: Any) -> Tensor:
         """This part's share of the step's loss. Data parallel training averages gradients, hence the factor."""
         scores_BK, _ = lists.pad(scores_N, part["sizes"])
-        step = self.objective(scores_BK, part["targets_BK"], part["mask_BK"], anchor_BK=part["anchor_BK"], noise_BGK=part["noise_BGK"])
-        self.record.add(step, scores_BK.detach(), part)
+        try:
+            step = self.objective(scores_BK, part["targets_BK"], part["mask_BK"], anchor_BK=part["anchor_BK"], noise_BGK=part["noise_BGK"])
+        except NonFiniteScoreError as error:
+            raise RunError(broken_scores(self.state.global_step + 1, scores_BK, part["ids"])) from error
+        self.record.add(step)
         count = part["live_B"].sum() if num_items is None else num_items
         loss = step.total * self.args.world_size / count.clamp(min=1)
         return loss if loss.requires_grad else loss + 0.0 * scores_N.sum()
@@ -162,7 +165,7 @@ def arguments(settings: TrainSettings, output: Path, *, steps: int, save_every: 
         adam_beta2=settings.adam_betas[1],
         max_grad_norm=settings.max_grad_norm,
         lr_scheduler_type="linear",
-        warmup_steps=math.ceil(steps * settings.warmup_ratio),
+        warmup_steps=int(steps * settings.warmup_ratio),
         optim="adamw_torch_fused",
         per_device_train_batch_size=1,
         seed=settings.seed,
