@@ -28,6 +28,8 @@ def value(measure: Measure, tied: Blocks, grades: Sequence[float | None]) -> flo
     relevant = [grade is not None and grade >= threshold for grade in grades]
     sizes = [len(block) for block in tied]
     hits = [sum(relevant[place] for place in block) for block in tied]
+    if measure.family == "IPrec":
+        return _interpolated_precision(hits, sum(relevant), float(measure.cutoff or 0))
     cutoff = int(measure.cutoff) if measure.cutoff is not None else None
     return _BINARY[measure.family](sizes, hits, sum(relevant), cutoff)
 
@@ -97,6 +99,16 @@ def _average_precision(sizes: list[int], hits: list[int], relevant: int, cutoff:
             total += sum(hit / size * (before + 1 + (i - 1) * spread) / (start + i) for i in range(1, places + 1))
         start, before = start + size, before + hit
     return total / relevant if relevant else 0.0
+
+
+def _interpolated_precision(hits: list[int], relevant: int, recall: float) -> float:
+    """Highest precision from the needed hit on; an order without ties only. trec_eval 10: recall * relevant rounds half up (9.0: +0.9)."""
+    needed, found, best = max(int(recall * relevant + 0.5), 1), 0, 0.0
+    for rank, hit in enumerate(hits, start=1):
+        found += hit
+        if hit and found >= needed:
+            best = max(best, found / rank)
+    return best
 
 
 _BINARY: dict[str, Callable[[list[int], list[int], int, int | None], float]] = {

@@ -1,6 +1,6 @@
 """Values of measures per query: orders by the tie rule, then ir-measures, or the closed forms where ir-measures cannot go.
 
-Who computes what: our nDCG(gain=...) always by `closed_forms`; every other measure by ir-measures, except lists with ties under
+Who computes what: our nDCG(gain=...) and IPrec always by `closed_forms`; every other measure by ir-measures, except lists with ties under
 `ties="average"` and lists with fractional grades, where the closed form is used (ir-measures takes whole grades only).
 """
 
@@ -54,13 +54,17 @@ def compute(pools: Sequence[Pool], measures: Sequence[Measure], *, rule: str, se
                 rankings, sample = ties.orders(places, pool.grades, seed=seed, names=(pool.query, number))
                 if sample:
                     out.sampled.add(at)
+                if measure.own:
+                    parts = [closed_forms.value(measure, [[place] for place in ranking], pool.grades) for ranking in rankings]
+                    out.value[measure][at] += share * float(np.mean(parts))
+                    continue
                 jobs[measure] += [(at, [ranking], share / len(rankings), False) for ranking in rankings]
     _run_jobs(jobs, pools, out)
     return out
 
 
 def _put(jobs: Any, table: Any, measure: Measure, at: int, pool: Pool, best: list[list[int]], fractional: bool, ceiling: bool) -> None:
-    if measure.closed and (measure.gain or fractional or isinstance(measure.rel, float)):
+    if measure.own or measure.closed and (fractional or isinstance(measure.rel, float)):
         table[measure][at] = closed_forms.value(measure, best, pool.grades)
     else:
         jobs[measure].append((at, [[place for block in best for place in block]], 1.0, ceiling))

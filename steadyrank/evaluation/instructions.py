@@ -1,7 +1,7 @@
 """Does the scorer follow the instruction? Tests on examples that share a query group and its candidates and differ in the instruction.
 
-- `instruction_pairs`: pairs of examples of one group with equal candidates, different instructions and different right documents (those
-  of the highest grade above 0). `accuracy`: the top document is right under both instructions; `each`: under either, averaged; `preference`:
+- `instruction_pairs`: pairs of examples of one group with equal candidates, other instructions and other right documents (those
+  of the highest grade above 0). `accuracy`: the top document is right under both; `each`: under either, averaged; `preference`:
   under each instruction its own right document stands above the other's (NevIR's pairwise accuracy, Weller et al. 2024; a scorer
   that ignores instructions gets 0, or 1/4 where it ties them); `same_top`: the top document does not move. `chance` is `accuracy` for a
   constant scorer. Ties count by expectation, the two lists of a pair broken independently.

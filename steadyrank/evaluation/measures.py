@@ -98,6 +98,11 @@ class Measure:
         return self.family in CLOSED and all(key in allowed for key, _ in self.parameters)
 
     @property
+    def own(self) -> bool:
+        """Whether steadyrank computes it always: nDCG(gain=...), and IPrec, where pytrec_eval rounds otherwise than trec_eval does."""
+        return self.gain is not None or (self.family == "IPrec" and all(key == "rel" for key, _ in self.parameters))
+
+    @property
     def rel(self) -> float | None:
         """The written threshold of a binary measure; None where none is written."""
         return dict(self.parameters).get("rel")
