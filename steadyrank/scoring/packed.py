@@ -28,6 +28,7 @@ from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_f
 from transformers.masking_utils import sdpa_mask
 
 NAME = "steadyrank"
+_LAST = "_steadyrank_last"
 _UNSUPPORTED = ("softcap", "position_bias", "s_aux")
 
 
@@ -94,6 +95,8 @@ def attention(
     if repeats > 1:
         key, value = repeat_kv(key, repeats), repeat_kv(value, repeats)
     causal = bool(is_causal if is_causal is not None else getattr(module, "is_causal", True))
+    if active.rows is not None and getattr(module, _LAST, False):
+        return _first_tokens_only(active, query, key, value, dropout, scaling), None
     window = kwargs.get("sliding_window")
     out = []
     for (count, length), *parts in zip(
@@ -107,6 +110,21 @@ def attention(
         )
         out.append(mixed.transpose(1, 2).flatten(0, 1))
     return (out[0] if len(out) == 1 else torch.cat(out)).unsqueeze(0), None
+
+
+def _first_tokens_only(active: _Active, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None) -> Tensor:
+    """Attention of the last layer of an encoder whose head reads first tokens: nobody reads the other rows, which stay zero."""
+    assert active.rows is not None
+    heads = query[0, :, active.rows[0]].split([count for count, _ in active.groups], dim=1)
+    out = []
+    for (count, length), q, *parts in zip(
+        active.groups, heads, *(tensor[0].split(active.pieces, dim=1) for tensor in (key, value)), strict=True
+    ):
+        k, v = (part.unflatten(1, (count, length)).transpose(0, 1) for part in parts)
+        mixed = nn.functional.scaled_dot_product_attention(q.transpose(0, 1)[:, :, None], k, v, dropout_p=dropout, scale=scaling)
+        out.append(mixed[:, :, 0])
+    rows = torch.cat(out)
+    return rows.new_zeros(active.total, *rows.shape[1:]).index_copy(0, active.rows[0], rows)[None]
 
 
 def _window_mask(length: int, window: int | None, causal: bool, device: torch.device) -> Tensor | None:
@@ -146,6 +164,7 @@ def prepare(model: PreTrainedModel) -> PreTrainedModel:
         score.register_forward_hook(_capture)
     else:
         base.register_forward_hook(_gather_output)
+        _shorten_last_layer(base)
         if isinstance(pooler, nn.Module):
             pooler.register_forward_pre_hook(_gather_input)
             heads.append(pooler)
@@ -154,6 +173,18 @@ def prepare(model: PreTrainedModel) -> PreTrainedModel:
         head.register_forward_hook(_leave_fp32, always_call=True)
     model._steadyrank_prepared = True  # type: ignore[assignment]
     return model
+
+
+def _shorten_last_layer(base: nn.Module) -> None:
+    """From the last layer's attention on, only the token that the head reads is computed (BERT's family of layers)."""
+    try:
+        attention = base.encoder.layer[-1].attention  # type: ignore[union-attr,index]
+        mixing, output = attention.self, attention.output
+    except (AttributeError, TypeError, IndexError):
+        return
+    if not getattr(mixing, "is_causal", False):
+        setattr(mixing, _LAST, True)
+        output.register_forward_pre_hook(_gather_both)
 
 
 def use(model: PreTrainedModel) -> str | None:
@@ -270,6 +301,13 @@ def _gather_input(module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] |
         return None
     last = 1 if isinstance(module, nn.Linear) else 0  # the `score` of decoders is a linear layer, a pooler never is
     return (_pick(active, args[0], last), *args[1:])
+
+
+def _gather_both(module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    active = _active()
+    if active is None or active.rows is None or len(args) != 2:
+        return None
+    return _pick(active, args[0], 0), _pick(active, args[1], 0)
 
 
 def _gather_output(module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:

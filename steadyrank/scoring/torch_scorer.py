@@ -120,7 +120,7 @@ class TorchScorer(Scorer):
     def collate(self, encoded: Sequence[EncodedPair]) -> dict[str, Tensor]:
         """The inputs of one forward, on the CPU: a packed row sorted by length, or a padded batch in the order given."""
         start = position_offset(self.model.config)
-        return pack_row(encoded, start) if self.packed else pad_rows(encoded, start, pad_id=int(self.tokenizer.pad_token_id))  # type: ignore[arg-type]
+        return pack_row(encoded, start) if self.packed else pad_rows(encoded, start, pad_id=int(self.tokenizer.pad_token_id))
 
     def to_device(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The inputs where the model is; what only the host reads stays."""
@@ -244,7 +244,7 @@ def pad_rows(encoded: Sequence[EncodedPair], start: int, *, pad_id: int) -> dict
     inputs = {
         "input_ids": rows([pair.ids for pair in encoded], pad_id),
         "attention_mask": rows([[1] * len(pair.ids) for pair in encoded], 0),
-        "position_ids": rows([range(start, start + len(pair.ids)) for pair in encoded], start),  # type: ignore[misc]
+        "position_ids": rows([range(start, start + len(pair.ids)) for pair in encoded], start),
     }
     if encoded[0].type_ids is not None:
         inputs["token_type_ids"] = rows([pair.type_ids for pair in encoded], 0)  # type: ignore[misc]
