@@ -17,7 +17,7 @@ from steadyrank.data.packaged.packages import SOURCES
 from steadyrank.errors import ConfigError, InputError, RunError
 from steadyrank.records import Candidate, RankingExample
 
-DIGEST = "@@DIGEST@@"
+DIGEST = "e46adf7e83e499363118c7026a72627dbd094813719273f0009adef47f341ba5"
 
 
 def base(key: str, query: str, documents: str, kin: str = "") -> common.Base:

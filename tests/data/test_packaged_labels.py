@@ -190,7 +190,8 @@ ICD = b"""<ICD10CM.tabular><chapter><desc>Eye diseases (H00-H59)</desc><section>
   <diag><name>H00.1</name><desc>Chalazion</desc><inclusionTerm><note>Meibomian gland cyst</note></inclusionTerm></diag>
   <diag><name>H00.2</name><desc>Abscess of eyelid</desc>
   <inclusionTerm><note>Eyelid abscess, acute</note></inclusionTerm></diag></diag>
-<diag><name>H01</name><desc>Other inflammation</desc><excludes1><note>stye of the upper lid (H00.2)</note><note>two targets (H00.1, H00.2)</note>
+<diag><name>H01</name><desc>Other inflammation</desc>
+  <excludes1><note>stye of the upper lid (H00.2)</note><note>two targets (H00.1, H00.2)</note>
   <note>abscess of eyelid (H00.2)</note></excludes1>
   <diag><name>H01.0</name><desc>Blepharitis</desc><inclusionTerm><note>Granulated margins</note></inclusionTerm></diag></diag>
 </section></chapter></ICD10CM.tabular>"""

@@ -52,6 +52,8 @@ def build(papers: Sequence[Mapping[str, Any]], tags: Mapping[str, Mapping[str, A
         grades = grade(tag, names, tagged, tree, seed=seed, key=key)
         free = [name for name in names if not _touches(tag, tagged[name], tree)]
         pool = _pool(list(grades), [names[place] for place in close], free, size, seed, key)
+        if len(pool) == len(grades):  # a tag so broad that every paper touches it: nothing to rank against
+            continue
         base = Base(key, label, "shifted", tuple(pool), frozenset())
         out.append(example("scholar", base, shuffled(pool, seed, "scholar", key), grades=grades, texts=texts, seed=seed))
     return out
