@@ -161,6 +161,9 @@ class TestRefusals:
         monkeypatch.setattr(collection, "collect", lambda *args, **kwargs: {"train": [example("a", {"x": 1.0, "y": 0.0})]})
         made = collection.build(tmp_path, domains=("cwe",))
         assert [e.query for e in made.load("train")] == ["a"] and dict(made.counts) == {"train": 1}
+        for head, rows in (made.counts_table(), made.audit_table(), made.licence_table()):
+            assert all(len(row) == len(head) and all(isinstance(cell, str) for cell in row) for row in rows)
+        assert made.counts_table()[1] == [["d/f", "1"], ["lists", "1"], ["base queries", "1"]]
         made.splits["train"].write_text("{}\n", encoding="utf-8")
         with pytest.raises(InputError, match="is not the file that the manifest describes"):
             made.load("train")

@@ -69,6 +69,36 @@ class PackagedCollection:
             raise InputError("is not the file that the manifest describes; delete its folder and run `steadyrank data packaged`", path=path)
         return load_examples(path)
 
+    def to_json(self) -> dict[str, Any]:
+        """The manifest and where the collection stands."""
+        return {"path": str(self.path), **self.manifest}
+
+    def counts_table(self) -> tuple[list[str], list[list[str]]]:
+        """(head, rows): lists and base queries by split and family."""
+        told = self.manifest["splits"]
+        sources = sorted({source for row in told.values() for source in row["sources"]})
+        rows = [[source, *(_count(told[split]["sources"].get(source)) for split in told)] for source in sources]
+        rows += [
+            ["lists", *(_count(row["lists"]) for row in told.values())],
+            ["base queries", *(_count(row["groups"]) for row in told.values())],
+        ]
+        return ["family", *told], rows
+
+    def audit_table(self) -> tuple[list[str], list[list[str]]]:
+        """(head, rows): the audit by family; an empty cell where a row does not apply."""
+        columns = ["prior", "kind", "shuffled", "bm25", "oracle", "seen_documents"]
+        rows = []
+        for source, row in self.manifest["audit"].items():
+            values = [row.get(column) for column in columns]
+            cells = ["" if value is None else f"{value:.3f}" for value in values]
+            rows.append([source, row["split"], _count(row["measured"]), *cells])
+        return ["family", "split", "lists", "document prior", "kind prior", "shuffled", "BM25", "oracle", "documents seen in train"], rows
+
+    def licence_table(self) -> tuple[list[str], list[list[str]]]:
+        """(head, rows): packages and licences; the notices to keep stand in the manifest and in docs/packaged.md."""
+        told = self.manifest["packages"]
+        return ["domain", "package", "licence"], [[name, row["package"], row["licence"]] for name, row in told.items()]
+
 
 def build(
     cache: Path | None = None, *, seed: int = 0, domains: Sequence[str] = DEFAULT, candidates: int = SIZE, force: bool = False
@@ -177,6 +207,10 @@ def manifest(splits: Mapping[str, Sequence[RankingExample]], settings: Mapping[s
             for domain in settings["domains"]
         },
     }  # fmt: skip
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
 
 
 def _text_hash(text: str) -> str:
