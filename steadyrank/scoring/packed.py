@@ -40,6 +40,7 @@ class _Active:
     packed: bool
     rows: Tensor | None = None  # where the head reads: (N,) places in a packed row, or the last real place of each padded row
     captured: Tensor | None = None
+    width: int = 1
     autocasts: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -275,9 +276,9 @@ def run(model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
         active.rows = torch.stack((ends - lengths, ends - 1)).to(inputs["input_ids"].device)
     else:
         mask = inputs["attention_mask"]
-        sizes = mask.sum(-1).tolist() if mask.device.type == "cpu" else [0]
-        active = _Active(tuple(int(size) for size in sizes), packed=False)
+        active = _Active((), packed=False)
         active.rows = torch.stack((torch.zeros_like(mask[:, 0]), mask.sum(-1) - 1))
+    active.width = inputs["input_ids"].shape[1]
     with _running(active):
         found = model(**inputs)
     logits = (active.captured if active.captured is not None else found.logits).float()
@@ -324,9 +325,8 @@ def _capture(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor
     if active is None or active.rows is None:
         return None
     active.captured = output[:, 0]
-    width = active.total if active.packed else 1
     rows = 1 if active.packed else output.shape[0]
-    return output.new_zeros(1, 1, output.shape[-1]).expand(rows, max(width, 1), -1)
+    return output.new_zeros(1, 1, output.shape[-1]).expand(rows, active.width, -1)
 
 
 def _enter_fp32(module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
