@@ -71,7 +71,10 @@ def _load(kind: str, path: str, options: dict[str, Any]) -> Scorer:
     names.require("transformers", f"scorer {kind!r}")
     scorer = names.find("scorer kind", kind, SCORERS)
     _check_options(kind, options, scorer.load, scorer.__init__, *[base.__init__ for base in scorer.__mro__ if issubclass(base, Scorer)])
-    return scorer.load(path, **options)
+    try:
+        return scorer.load(path, **options)
+    except OSError as error:  # transformers' word for files that are missing or cannot be read
+        raise MissingDataError(f"model {path!r} cannot be read ({str(error).splitlines()[0]})") from error
 
 
 def _check_options(kind: str, options: Mapping[str, Any], *callables: Any) -> None:
@@ -95,6 +98,7 @@ def _folder(spec: str) -> str:
             inner = [name for name in ("final", "best") if (path / name / "config.json").is_file()]
             hint = f"; did you mean {path / inner[0]}?" if inner else "; a model folder has one"
             raise MissingDataError(f"folder {spec} holds no config.json{hint}")
+        _json(path / "config.json")
         return str(path)
     if spec in models.NAMES:
         return str(models.fetch(spec))

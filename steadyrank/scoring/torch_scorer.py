@@ -200,7 +200,8 @@ class TorchScorer(Scorer):
         """Write model, tokenizer and `steadyrank.json` into a folder that `load_scorer` and transformers load."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        self.model.save_pretrained(folder)
+        with quiet_loading():
+            self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         files.write_json(folder / SETTINGS_FILE, self._saved())
 

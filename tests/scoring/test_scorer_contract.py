@@ -151,7 +151,8 @@ def test_only_the_own_candidates_of_a_query_are_scored():  # P66
 
 
 def test_equal_pairs_are_scored_once_and_get_bit_equal_scores():  # P26
-    stub = Stub(value=lambda text, numbers=iter(range(100)): next(numbers))
+    numbers = iter(range(100))
+    stub = Stub(value=lambda text: next(numbers))
     lists = [
         RankingExample("q", ("x", "y", "x"), id="1"),
         RankingExample("q", ("y", "x"), id="2"),
