@@ -27,10 +27,10 @@ class DataConfig(_Strict):
 
     train: str = "packaged:train"
     dev: str | None = None
-    sources: tuple[str, ...] = Field((), description="keep only examples whose source starts with one of these")
-    limit: int | None = Field(None, gt=0, description="train on this many lists, drawn by a named stream")
-    dev_limit: int | None = Field(None, gt=0)
-    max_candidates: int | None = Field(None, gt=1, description="cap a pool; the candidates kept are drawn by a named stream")
+    sources: tuple[str, ...] = Field(default=(), description="keep only examples whose source starts with one of these")
+    limit: int | None = Field(default=None, gt=0, description="train on this many lists, drawn by a named stream")
+    dev_limit: int | None = Field(default=None, gt=0)
+    max_candidates: int | None = Field(default=None, gt=1, description="cap a pool; the candidates kept are drawn by a named stream")
 
 
 class ModelConfig(_Strict):
@@ -52,7 +52,9 @@ class Recipe(_Strict):
     teacher: ModelConfig | None = None
     data: DataConfig = DataConfig()
     training: dict[str, Any] = Field(default_factory=dict, description="settings of steadyrank.training.TrainSettings")
-    expect: dict[str, str] = Field(default_factory=dict, description='what the run should reach, as {"RR@6": ">= 0.6"}; missing it fails the run')
+    expect: dict[str, str] = Field(
+        default_factory=dict, description='what the run should reach, as {"RR@6": ">= 0.6"}; missing it fails the run'
+    )
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
@@ -99,7 +101,7 @@ def parse_override(text: str) -> dict[str, Any]:
         raise ConfigError(f"--set {text!r}: the value is not valid YAML") from error
     for part in reversed(name.strip().split(".")):
         parsed = {part: parsed}
-    return parsed  # type: ignore[no-any-return]  # the loop has wrapped it at least once
+    return parsed
 
 
 def _presets() -> Any:
@@ -109,7 +111,7 @@ def _presets() -> Any:
 def _preset(name: str) -> dict[str, Any]:
     if name not in preset_names():
         raise unknown_name("preset", name, preset_names())
-    return _numbers(yaml.safe_load((_presets() / f"{name}.yaml").read_text(encoding="utf-8")))  # type: ignore[no-any-return]
+    return _numbers(yaml.safe_load((_presets() / f"{name}.yaml").read_text(encoding="utf-8")))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable'}") from error
     if not isinstance(fields, dict):
         raise ConfigError(f"{path}: must hold fields such as `preset: a3`, not a {type(fields).__name__}")
-    return _numbers(fields)  # type: ignore[no-any-return]
+    return _numbers(fields)
 
 
 def _number(value: Any) -> Any:

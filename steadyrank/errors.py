@@ -70,8 +70,6 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ConfigError:
     """`objective 'gprp' unknown; did you mean 'grpo'?` — with the nearest names, or all of them where none is near."""
     options = sorted(known)
     near = difflib.get_close_matches(str(name), options, n=2, cutoff=0.5)
-    if near:
-        hint = "did you mean " + " or ".join(repr(option) for option in near) + "?"
-    else:
-        hint = "known: " + ", ".join(options)
+    meant = " or ".join(repr(option) for option in near)
+    hint = f"did you mean {meant}?" if near else "known: " + ", ".join(options)
     return ConfigError(f"{kind} {name!r} unknown; {hint}")

@@ -9,9 +9,22 @@ from typing import Any
 from steadyrank.errors import MissingDependencyError, unknown_name
 
 EXTRAS = {  # top-level module -> the extra that brings it
-    "torch": "train", "transformers": "train", "accelerate": "train", "peft": "train", "safetensors": "train",
-    "tensorboard": "train", "scipy": "", "ir_measures": "", "bm25s": "", "pyarrow": "data", "onnx": "models",
-    "gguf": "models", "matplotlib": "report", "jinja2": "report", "sentence_transformers": "bench", "datasets": "data",
+    "torch": "train",
+    "transformers": "train",
+    "accelerate": "train",
+    "peft": "train",
+    "safetensors": "train",
+    "tensorboard": "train",
+    "scipy": "",
+    "ir_measures": "",
+    "bm25s": "",
+    "pyarrow": "data",
+    "onnx": "models",
+    "gguf": "models",
+    "matplotlib": "report",
+    "jinja2": "report",
+    "sentence_transformers": "bench",
+    "datasets": "data",
 }
 
 

@@ -59,9 +59,13 @@ def test_only_lists_pads():
     assert not offenders
 
 
-@pytest.mark.parametrize("statement", ["import steadyrank", "import steadyrank.cli.main", "import steadyrank.evaluation, steadyrank.data.jsonl"])
+@pytest.mark.parametrize(
+    "statement", ["import steadyrank", "import steadyrank.cli.main", "import steadyrank.evaluation, steadyrank.data.jsonl"]
+)
 def test_light_doors_do_not_import_torch(statement):
-    code = f"{statement}\nimport sys; heavy = {{'torch', 'transformers', 'matplotlib', 'scipy'}} & set(sys.modules); assert not heavy, heavy"
+    code = (
+        f"{statement}\nimport sys; heavy = {{'torch', 'transformers', 'matplotlib', 'scipy'}} & set(sys.modules); assert not heavy, heavy"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

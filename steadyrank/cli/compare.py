@@ -49,5 +49,8 @@ def compare(
     for comparison in family:
         by_source = comparison.to_json()["by_source"]
         if by_source:
-            rows = [[name, *(str(part[key]) for key in ("win", "tie", "loss")), f"{part['difference']:+.3f}"] for name, part in by_source.items()]
+            rows = [
+                [name, *(str(part[key]) for key in ("win", "tie", "loss")), f"{part['difference']:+.3f}"]
+                for name, part in by_source.items()
+            ]
             show_table(f"{comparison.a} against {comparison.b}, by source", ["source", "win", "tie", "loss", "difference"], rows)

@@ -39,7 +39,9 @@ def evaluate(
     scores: Annotated[list[Path], typer.Argument(help="Scored lists (JSON lines) or TREC runs; one row each.")],
     measure: Measures = None,
     ties: Ties = "average",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A folder for one JSON file a row, with every query's value.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for one JSON file a row, with every query's value.")
+    ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -47,11 +49,12 @@ def evaluate(
 
     Example: steadyrank evaluate packaged:test teacher.jsonl -m nDCG@10
     """
-    from steadyrank.evaluation import DEFAULT_MEASURES
+    from steadyrank.evaluation import DEFAULT_MEASURES, Measure
     from steadyrank.evaluation import evaluate as evaluate_scores
     from steadyrank.files import write_json
 
-    graded, measures = read_graded(examples), measure or list(DEFAULT_MEASURES)
+    measures = [str(Measure.parse(name)) for name in measure or DEFAULT_MEASURES]  # `MRR@6` is the same row as `RR@6`
+    graded = read_graded(examples)
     rows: dict[str, Evaluation] = {}
     restrict = None
     for path in scores:
@@ -69,7 +72,9 @@ def evaluate(
     columns = ["system", *measures, "queries", "missing", "ties"]
     show_table("Query means with 95% intervals", columns, [_row(name, result, measures) for name, result in rows.items()])
     if any(len(result.sources) > 0 for result in rows.values()):
-        show_table("Means over tasks (sources)", ["system", *measures], [_macro_row(name, result, measures) for name, result in rows.items()])
+        show_table(
+            "Means over tasks (sources)", ["system", *measures], [_macro_row(name, result, measures) for name, result in rows.items()]
+        )
 
 
 def _references(graded: Any, ids: set[str], measures: list[str], *, ties: str, seed: int) -> dict[str, Any]:

@@ -57,4 +57,6 @@ def run() -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        sys.exit(fail(f"no space left on the device while writing {error.filename or 'a result'}; free some and run the same command again", 1))
+        sys.exit(
+            fail(f"no space left on the device while writing {error.filename or 'a result'}; free some and run the same command again", 1)
+        )

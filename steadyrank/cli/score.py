@@ -21,7 +21,9 @@ def scorer_options(pairs: list[str]) -> dict[str, Any]:
 
 
 def score(
-    scorer: Annotated[str, typer.Argument(help="A model folder, hub id, or: teacher, smollm2, bm25, random, constant, first_stage, oracle.")],
+    scorer: Annotated[
+        str, typer.Argument(help="A model folder, hub id, or: teacher, smollm2, bm25, random, constant, first_stage, oracle.")
+    ],
     examples: Annotated[str, typer.Argument(help="A file or folder of lists, or packaged:test / packaged:shifted.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The scored lists, as JSON lines.")],
     option: Annotated[list[str] | None, typer.Option("--option", help="An option of the scorer, e.g. max_length=256; repeatable.")] = None,

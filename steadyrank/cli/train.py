@@ -13,7 +13,9 @@ from steadyrank.cli.output import AsJson, emit, say
 def train(
     recipe: Annotated[Path | None, typer.Argument(help="A recipe (YAML); docs/recipes.md lists its fields.")] = None,
     preset: Annotated[str | None, typer.Option(help="Start from a shipped preset: a1 ... a10, exact, stage1, ...")] = None,
-    setting: Annotated[list[str] | None, typer.Option("--set", help="Change one field, e.g. training.learning_rate=3e-5; repeatable.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="Change one field, e.g. training.learning_rate=3e-5; repeatable.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The run directory; a killed run goes on from there.")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Throw away what an earlier run left in the directory.")] = False,
     as_json: AsJson = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,13 +29,22 @@ def examples_of(spec: str, *, sources: Sequence[str] = ()) -> list[RankingExampl
     return kept
 
 
-def choose(examples: Sequence[RankingExample], limit: int | None, *, seed: int = 0) -> list[RankingExample]:
-    """At most `limit` examples, drawn by a stream of each example's id; they keep the order of the file."""
+def choose(examples: Sequence[RankingExample], limit: int | None, *, seed: int = 0, balanced: bool = False) -> list[RankingExample]:
+    """At most `limit` examples, drawn by a stream of each example's id; they keep the order of the file.
+
+    balanced: take as nearly as possible the same number from every source, so that a large source does not crowd out a small one.
+    """
     if limit is None or limit >= len(examples):
         return list(examples)
-    lots = [seeds.digest(seed, "choose", example.id) for example in examples]
-    last = sorted(lots)[limit - 1]
-    return [example for example, lot in zip(examples, lots, strict=True) if lot <= last]
+    places = sorted(range(len(examples)), key=lambda place: seeds.digest(seed, "choose", examples[place].id))
+    if balanced:
+        turn: Counter[str | None] = Counter()
+        turns = []
+        for place in places:
+            turns.append(turn[examples[place].source])
+            turn[examples[place].source] += 1
+        places = [place for _, place in sorted(zip(turns, places, strict=True), key=lambda pair: pair[0])]  # a stable sort: lots decide
+    return [examples[place] for place in sorted(places[:limit])]
 
 
 def cap(example: RankingExample, size: int | None, *, seed: int = 0) -> RankingExample:

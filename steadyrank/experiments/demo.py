@@ -79,7 +79,9 @@ def run_demo(output: Path, *, full: bool = False, seed: int = 0, say: Say = prin
     started = time.monotonic()
     sizes = FULL if full else QUICK
     say("packaged data and models (built once, then kept in the cache)")
-    splits = {name: (label, choose(examples_of(f"packaged:{name}"), sizes.eval_lists, seed=seed)) for name, label in SPLITS.items()}
+    splits = {
+        name: (label, choose(examples_of(f"packaged:{name}"), sizes.eval_lists, seed=seed, balanced=True)) for name, label in SPLITS.items()
+    }
     teacher = _stage_one(output, sizes, seed, say)
     students = {_arm(preset, arm_seed): _stage_two(output, sizes, preset, arm_seed, teacher, say) for preset, arm_seed in sizes.arms}
     study = _study(output, sizes, splits, teacher, students, seed, say)

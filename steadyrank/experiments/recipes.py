@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from steadyrank.errors import ConfigError, RunError
 from steadyrank.files import cache_dir
 from steadyrank.records import RankingExample
 from steadyrank.scoring import load_scorer
-from steadyrank.training.run import TrainResult, train
+from steadyrank.training.result import TrainResult
+from steadyrank.training.run import train
 from steadyrank.training.settings import TrainSettings
 from steadyrank.training.teacher_cache import TeacherCache
 
@@ -32,11 +32,9 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
     bounds = {measure: _bound(measure, text) for measure, text in recipe.expect.items()}
     teacher = _teacher(recipe, objective)
     lists, dev = training_lists(recipe.data, seed=recipe.seed), dev_lists(recipe.data, seed=recipe.seed)
-    output = Path(recipe.output)
-    if restart and output.exists():
-        shutil.rmtree(output)
     student = load(recipe.student, allow_untrained=True)
-    say(f"{recipe.preset or recipe.objective}: {len(lists)} lists, {sum(len(item.candidates) for item in lists)} candidates; {len(dev)} dev lists")
+    candidates = sum(len(item.candidates) for item in lists)
+    say(f"{recipe.preset or recipe.objective}: {len(lists)} lists, {candidates} candidates; {len(dev)} dev lists")
     teacher_scores = None
     if teacher is not None:
         cache = TeacherCache(cache_dir() / "teacher-scores.sqlite")
@@ -49,7 +47,9 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
         train=lists,
         dev=dev or None,
         teacher_scores=teacher_scores,
-        output=output,
+        output=Path(recipe.output),
+        resume=not restart,
+        say=say,
         describe={"recipe": recipe.model_dump(mode="json", exclude_none=True), "recipe_yaml": recipe.to_yaml()},
     )
     _check(result, bounds)
@@ -87,7 +87,11 @@ def _bound(measure: str, text: str) -> tuple[Any, float]:
 
 
 def _check(result: TrainResult, bounds: dict[str, tuple[Any, float]]) -> None:
-    missed = [f"{measure} is {_value(result, measure):.4f}" for measure, (holds, value) in bounds.items() if not holds(_value(result, measure), value)]
+    missed = [
+        f"{measure} is {_value(result, measure):.4f}"
+        for measure, (holds, value) in bounds.items()
+        if not holds(_value(result, measure), value)
+    ]
     if missed:
         raise RunError(f"the run did not reach what its recipe expects: {'; '.join(missed)}")
 

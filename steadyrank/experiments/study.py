@@ -1,16 +1,15 @@
 """A study: several systems on the same lists, scored once, evaluated, compared, and written as the folder a report is made of.
 
-Everything is a file: `scores/<split>/<system>.jsonl`, `evaluations/<split>/<system>.json`, `comparisons/<split>.json`, `flips/<split>.json`,
-`study.json`. A killed study goes on from the score files that are there. The layout is in docs/formats.md.
+Everything is a file: `scores/<split>/<system>.jsonl`, `evaluations/<split>/<system>.json`, `comparisons/<split>.json`,
+`instructions/<split>.json`, `flips/<split>.json`, `study.json`.
+A killed study goes on from the score files that are there. The layout is in docs/formats.md.
 """
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,16 @@ from steadyrank.data.jsonl import load_scores, save_scores
 from steadyrank.evaluation import Evaluation, compare_family, evaluate, find_flips, instruction_pairs
 from steadyrank.files import fingerprint, write_json
 from steadyrank.records import RankingExample, ScoredList
+from steadyrank.training import environment
 
 HEADLINE = "nDCG(gain=exp)@6"
-REFERENCES = {"random": "Random order", "constant": "Constant score", "first_stage": "Order of the file", "oracle": "Oracle", "bm25": "BM25"}
-LIBRARIES = ("torch", "transformers", "accelerate", "peft", "numpy", "scipy", "ir-measures", "bm25s")
+REFERENCES = {
+    "random": "Random order",
+    "constant": "Constant score",
+    "first_stage": "Order of the file",
+    "oracle": "Oracle",
+    "bm25": "BM25",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ class Study:
                 "runs": list(self.runs),
                 "settings": dict(self.settings),
                 "fingerprints": {name: fingerprint([example.id for example in lists]) for name, (_, lists) in self.splits.items()},
-                "environment": environment(),
+                "environment": environment.describe(),
                 "notes": list(self.notes),
                 "data": {name: _counts(lists) for name, (_, lists) in self.splits.items()},
             },
@@ -134,19 +139,12 @@ def reference_systems() -> list[System]:
     return [System(name, label, "baseline" if name == "bm25" else "reference", opener(name)) for name, label in REFERENCES.items()]
 
 
-def environment() -> dict[str, str]:
-    """The versions a result depends on."""
-    versions = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
-    for library in ("steadyrank", *LIBRARIES):
-        try:
-            versions[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            versions[library] = "not installed"
-    return versions
-
-
 def _counts(lists: Sequence[RankingExample]) -> dict[str, Any]:
     by_source: dict[str, int] = {}
     for example in lists:
         by_source[example.source or "unnamed"] = by_source.get(example.source or "unnamed", 0) + 1
-    return {"lists": len(lists), "candidates": sum(len(example.candidates) for example in lists), "by_source": dict(sorted(by_source.items()))}
+    return {
+        "lists": len(lists),
+        "candidates": sum(len(example.candidates) for example in lists),
+        "by_source": dict(sorted(by_source.items())),
+    }

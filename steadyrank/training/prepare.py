@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steadyrank.data.selecting import cap
 from steadyrank.errors import ConfigError, InputError
-from steadyrank.records import Candidate, RankingExample, ScoredList
+from steadyrank.records import RankingExample, ScoredList
 
 _EDGE = 1e-6  # probabilities are clipped this far from 0 and 1 before they become logits
 
@@ -23,7 +22,7 @@ Scores = Sequence[Sequence[float] | ScoredList]
 
 @dataclass(frozen=True)
 class TrainingLists:
-    """Aligned rows; `counts` says what was left out, capped or filled in."""
+    """Aligned rows; `counts` says what was left out or filled in."""
 
     examples: tuple[RankingExample, ...]
     targets: tuple[tuple[float, ...], ...]
@@ -40,13 +39,11 @@ def prepare(
     *,
     teacher_scores: Scores | None = None,
     reference_scores: Scores | None = None,
-    max_candidates: int | None = None,
-    seed: int = 0,
 ) -> TrainingLists:
     """The lists of a run; an objective whose targets or anchors are missing raises `ConfigError`."""
     teacher = _rows(teacher_scores, train, "teacher_scores")
     reference = _rows(reference_scores, train, "reference_scores")
-    counts = dict.fromkeys(("unjudged_candidates", "empty_documents", "capped_lists", "skipped_lists_below_two_candidates"), 0)
+    counts = dict.fromkeys(("unjudged_candidates", "empty_documents", "skipped_lists_below_two_candidates"), 0)
     counts = {"lists": len(train), **counts}
     goal = teacher if objective.target == "teacher" else _gold(train, objective, counts)
     if goal is None:
@@ -54,7 +51,7 @@ def prepare(
     anchor = _anchor(objective, teacher, reference)
     examples, targets, anchors = [], [], []
     for place, example in enumerate(train):
-        keep = _places(example, max_candidates, seed, counts)
+        keep = _places(example, counts)
         if len(keep) < 2:
             counts["skipped_lists_below_two_candidates"] += 1
             continue
@@ -114,14 +111,8 @@ def _anchor(objective: Any, teacher: list[list[float]] | None, reference: list[l
     return None
 
 
-def _places(example: RankingExample, size: int | None, seed: int, counts: dict[str, int]) -> list[int]:
-    """The candidates a run sees, canonical order: first the cap (the rule of `steadyrank.data.selecting.cap`), then none without text."""
-    places = list(range(len(example.candidates)))
-    if size is not None and len(places) > size:
-        counts["capped_lists"] += 1
-        shadow = RankingExample(example.query, tuple(Candidate(str(place)) for place in places), example.relevance, id=example.id)
-        places = [int(candidate.text) for candidate in cap(shadow, size, seed=seed).candidates]
-    texts = example.documents
-    kept = [place for place in places if texts[place].strip()]
-    counts["empty_documents"] += len(places) - len(kept)
+def _places(example: RankingExample, counts: dict[str, int]) -> list[int]:
+    """The candidates a run sees, canonical order: none without text."""
+    kept = [place for place, text in enumerate(example.documents) if text.strip()]
+    counts["empty_documents"] += len(example.candidates) - len(kept)
     return kept

@@ -28,7 +28,7 @@ class TrainResult:
     dev_best: dict[str, float] = field(default_factory=dict)
     dev_final: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    """What was left out, cut, capped or filled in on the way."""
+    """What was left out, cut or filled in on the way."""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     resumed_from: int | None = None

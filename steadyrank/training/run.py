@@ -168,10 +168,7 @@ class _Run:
     def _lists(self, train: Sequence[RankingExample], teacher: Scores | None, reference: Scores | None) -> TrainingLists:
         if self.objective.anchor == "reference" and reference is None:
             reference = self._reference(train)
-        lists = prepare(
-            train, self.objective, teacher_scores=teacher, reference_scores=reference,
-            max_candidates=self.settings.max_candidates, seed=self.settings.seed,
-        )  # fmt: skip
+        lists = prepare(train, self.objective, teacher_scores=teacher, reference_scores=reference)
         if self.is_writer:
             files.write_json(self.output / "data.json", {**self.data, "counts": lists.counts})
             files.write_json(self.output / "environment.json", environment.describe())

@@ -83,8 +83,6 @@ class TrainSettings:
     auto: chunked only for a list of more than four times `tokens_per_forward`."""
     lora: LoraSettings | None = None
     """Train adapters instead of all weights."""
-    max_candidates: int | None = None
-    """Cap of a pool: one candidate of the highest grade stays, the others are drawn by a stream of the example's id."""
     drop_flat: bool = False
     """Leave out lists whose targets are all equal: they then add nothing to KL and entropy terms nor to the denominator."""
     cache_tokens: int = 200_000_000
@@ -105,7 +103,6 @@ class TrainSettings:
         _check_number(self, "warmup_ratio", low=0, below=1)
         for name in ("lists_per_step", "lists_per_device", "tokens_per_forward", "max_steps", "eval_every", "save_every"):
             _check_number(self, name, low=1, whole=True)
-        _check_number(self, "max_candidates", low=2, whole=True)
         for name in ("seed", "cache_tokens", "num_workers"):
             _check_number(self, name, low=0, whole=True)
         for name, kinds in (("precision", PRECISIONS), ("score_gradient", SCORE_GRADIENTS)):

@@ -212,15 +212,6 @@ def test_empty_documents_are_left_out_and_counted(tmp_path):
     assert data.counts["empty_documents"] == 2 and data.counts["skipped_lists_below_two_candidates"] == 1
 
 
-def test_cap_keeps_scores_with_their_candidates():
-    texts = [f"w{place}" for place in range(10)]
-    example = RankingExample("w1", texts, [0] * 7 + [2, 0, 0], id="a")
-    data = prepare([example], objectives.build("a3"), teacher_scores=[list(range(10))], max_candidates=4)
-    kept = data.examples[0]
-    assert len(kept.candidates) == 4 and "w7" in kept.documents
-    assert [f"w{target:.0f}" for target in data.targets[0]] == kept.documents
-
-
 def test_probabilities_of_a_teacher_train_as_its_logits():
     logits = [2.0, -1.0, 0.5]
     probabilities = [1 / (1 + torch.exp(torch.tensor(-value)).item()) for value in logits]
