@@ -150,7 +150,8 @@ def _checked(fields: dict[str, Any], *, where: str) -> Recipe:
     try:
         return Recipe.model_validate(fields)
     except ValidationError as error:
-        problem = error.errors()[0]
+        # An unknown field comes first: it is often the misspelt form of one that is missing.
+        problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
         raise ConfigError(f"{where}: {_sentence(problem)}") from error
 
 

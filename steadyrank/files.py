@@ -43,12 +43,14 @@ def cache_dir() -> Path:
 def atomic_write(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     """A file handle whose content appears under `path` only when the block ends well; folders on the way are made."""
     path = Path(path)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    is_stream = path.exists() and not path.is_file() and not path.is_dir()  # /dev/stdout, a pipe: written as it is, never replaced
+    scratch = path if is_stream else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _open_new(scratch, packed=path.suffix == ".gz", binary=binary) as handle:
             yield handle
-        os.replace(scratch, path)
+        if not is_stream:
+            os.replace(scratch, path)
     except OSError as error:
         if error.errno in _FULL:
             raise RunError(f"no space left to write {path}; free some space or choose another folder (nothing was half-written)") from error
@@ -56,7 +58,8 @@ def atomic_write(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]
             raise InputError(f"cannot be written ({error.strerror}); choose another place", path=path) from error
         raise
     finally:
-        _forget(scratch)
+        if not is_stream:
+            _forget(scratch)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ except ModuleNotFoundError:  # Python 3.10
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "steadyrank"
 LEVELS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["steadyrank"]["levels"]
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or not path.name.startswith("__"))
 
 
 def room_of(path: Path) -> str:

@@ -13,6 +13,8 @@ from steadyrank.cli.output import AsJson, Seed, emit, say
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the study goes.")] = Path("demo-results"),
     full: Annotated[bool, typer.Option("--full", help="The larger sizes: hours on two cores, instead of minutes.")] = False,
+    lists: Annotated[int | None, typer.Option(min=1, help="Train each stage on this many lists instead.")] = None,
+    eval_lists: Annotated[int | None, typer.Option(min=1, help="Evaluate on this many lists of each split instead.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -20,7 +22,7 @@ def demo(
 
     Example: steadyrank demo -o demo-results
     """
-    from steadyrank.experiments.demo import run_demo
+    from steadyrank.experiments.demo import run_demo, sizes_of
 
-    result = run_demo(output, full=full, seed=seed, say=say)
+    result = run_demo(output, sizes_of(full=full, lists=lists, eval_lists=eval_lists), seed=seed, say=say)
     emit(result.to_json(), as_json=as_json, lines=result.lines())

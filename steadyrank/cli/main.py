@@ -54,8 +54,10 @@ def run() -> None:
     except BrokenPipeError:  # `steadyrank ... | head`
         sys.stderr.close()
         sys.exit(0)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        sys.exit(fail(f"{error.filename}: {(error.strerror or 'cannot be read').lower()}; give another path", 2))
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         sys.exit(
             fail(f"no space left on the device while writing {error.filename or 'a result'}; free some and run the same command again", 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from steadyrank.scoring import load_scorer
 
 Say = Callable[[str], None]
 STUDENT_LAYERS = [0, 2, 4, 7, 9, 11]  # of the teacher's twelve: the student starts as a weak reranker, as the paper's does
+LISTS_PER_STEP = 16
+EVALUATIONS = 4  # on dev, over a run
 SPLITS = {"test": "In-domain", "shifted": "Shifted"}
 LABELS = {
     "a1": "Student, offline listwise KD (a1)",
@@ -49,10 +51,13 @@ class Sizes:
     arms: tuple[tuple[str, int], ...]  # (preset, seed) of every student
 
 
-QUICK = Sizes(300, 400, 120, 40, 8, 160, 5e-5, 5e-5, (("a3", 0),))
+QUICK = Sizes(
+    stage1_lists=300, stage2_lists=400, eval_lists=120, dev_lists=40, candidates=6, max_length=160, stage1_rate=1e-4, stage2_rate=1e-4,
+    arms=(("a3", 0),),
+)  # fmt: skip
 FULL = Sizes(
-    2000, 2000, 600, 150, 8, 160, 5e-5, 5e-5,
-    (("a3", 0), ("exact", 0), ("a1", 0), ("a10", 0), ("a7", 0), ("a3", 1), ("exact", 1), ("a1", 1), ("a10", 1)),
+    stage1_lists=2000, stage2_lists=2000, eval_lists=300, dev_lists=60, candidates=6, max_length=160, stage1_rate=1e-4, stage2_rate=1e-4,
+    arms=(("a3", 0), ("exact", 0), ("a1", 0), ("a10", 0), ("a7", 0), ("a3", 1), ("exact", 1), ("a1", 1)),
 )  # fmt: skip
 
 
@@ -74,10 +79,17 @@ class DemoResult:
         return [head, *rows, "", f"{self.seconds / 60:.1f} minutes; report in {self.report}"]
 
 
-def run_demo(output: Path, *, full: bool = False, seed: int = 0, say: Say = print) -> DemoResult:
+def sizes_of(*, full: bool = False, lists: int | None = None, eval_lists: int | None = None) -> Sizes:
+    """The quick or the full sizes, with another number of training lists (of either stage) or of evaluated lists (of either split)."""
+    sizes = FULL if full else QUICK
+    if lists is not None:
+        sizes = replace(sizes, stage1_lists=lists, stage2_lists=lists)
+    return replace(sizes, eval_lists=eval_lists) if eval_lists is not None else sizes
+
+
+def run_demo(output: Path, sizes: Sizes = QUICK, *, seed: int = 0, say: Say = print) -> DemoResult:
     """Do the whole job into `output`; what is there already is not done again."""
     started = time.monotonic()
-    sizes = FULL if full else QUICK
     say("packaged data and models (built once, then kept in the cache)")
     splits = {
         name: (label, choose(examples_of(f"packaged:{name}"), sizes.eval_lists, seed=seed, balanced=True)) for name, label in SPLITS.items()
@@ -94,21 +106,26 @@ def _options(sizes: Sizes) -> dict[str, Any]:
     return {"max_length": sizes.max_length}
 
 
-def _data(sizes: Sizes, limit: int) -> dict[str, Any]:
+def _common(sizes: Sizes, run: Path, seed: int, *, lists: int, rate: float) -> dict[str, Any]:
+    """The fields that the recipes of both stages share."""
+    steps = -(-lists // LISTS_PER_STEP)
     return {
-        "train": "packaged:train", "dev": "packaged:valid", "dev_limit": sizes.dev_lists,
-        "limit": limit, "max_candidates": sizes.candidates,
+        "output": str(run),
+        "seed": seed,
+        "data": {
+            "train": "packaged:train", "dev": "packaged:valid", "dev_limit": sizes.dev_lists,
+            "limit": lists, "max_candidates": sizes.candidates,
+        },
+        "training": {"learning_rate": rate, "lists_per_step": LISTS_PER_STEP, "eval_every": -(-steps // EVALUATIONS)},
     }  # fmt: skip
 
 
 def _stage_one(output: Path, sizes: Sizes, seed: int, say: Say) -> Path:
     say("Stage 1: the teacher draws rankings and is paid by the grades")
     run = output / "runs" / "stage1"
-    fields = {
-        "output": str(run), "seed": seed, "data": _data(sizes, sizes.stage1_lists),
-        "student": {"options": _options(sizes)}, "training": {"learning_rate": sizes.stage1_rate},
-    }  # fmt: skip
-    run_recipe(preset_recipe("stage1", fields), say=say)
+    # Grades are per document, so a ranking costs nothing: more of them than the paper's 8 mean less noise in the gradient.
+    fields = {"student": {"options": _options(sizes)}, "objective_settings": {"num_samples": 32}}
+    run_recipe(preset_recipe("stage1", fields | _common(sizes, run, seed, lists=sizes.stage1_lists, rate=sizes.stage1_rate)), say=say)
     return run / "final"
 
 
@@ -119,13 +136,10 @@ def _arm(preset: str, seed: int) -> str:
 def _stage_two(output: Path, sizes: Sizes, preset: str, seed: int, teacher: Path, say: Say) -> Path:
     say(f"Stage 2: the student, {preset}, seed {seed}")
     run = output / "runs" / _arm(preset, seed)
-    fields: dict[str, Any] = {
-        "output": str(run), "seed": seed, "data": _data(sizes, sizes.stage2_lists),
-        "student": {"options": {**_options(sizes), "layers": STUDENT_LAYERS}}, "training": {"learning_rate": sizes.stage2_rate},
-    }  # fmt: skip
+    fields: dict[str, Any] = {"student": {"options": {**_options(sizes), "layers": STUDENT_LAYERS}}}
     if preset != "a7":  # the supervised control has no teacher
         fields["teacher"] = {"model": str(teacher), "options": _options(sizes)}
-    run_recipe(preset_recipe(preset, fields), say=say)
+    run_recipe(preset_recipe(preset, fields | _common(sizes, run, seed, lists=sizes.stage2_lists, rate=sizes.stage2_rate)), say=say)
     return run / "final"
 
 

@@ -127,7 +127,7 @@ def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
     known = [field.name for field in dataclasses.fields(kind)]
     for name in values:
         if name not in known:
-            raise unknown_name(f"setting {where}", name, known)
+            raise unknown_name("setting", f"{where}.{name}", [f"{where}.{option}" for option in known])
     return kind(**values)
 
 
