@@ -145,21 +145,26 @@ class TorchScorer(Scorer):
         return [PairScore(scores[place], found.truncated_query, found.truncated_document) for place, found in enumerate(encoded)]
 
     def _run(self, pairs: Sequence[Pair], encoded: Sequence[EncodedPair], batches: list[list[int]], progress: bool) -> dict[int, float]:
+        model, autocast = self._scoring_model()
         # one autocast context for all batches: the cast weights are kept while it lasts
         with (
             progress_bar(progress) as bar,
             torch.inference_mode(),
-            torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.uses_bf16),
+            torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=autocast),
         ):
             task = bar.add_task(f"scoring with {self.name}", total=len(pairs))
 
             def forward(batch: Sequence[int]) -> list[float]:
                 inputs = self.to_device(self.collate([encoded[place] for place in batch]))
-                values = self.forward(self.model, inputs).tolist()
+                values = self.forward(model, inputs).tolist()
                 bar.advance(task, len(batch))
                 return values
 
             return run_batches(batches, forward, describe=lambda place: pairs[place].place)
+
+    def _scoring_model(self) -> tuple[nn.Module, bool]:
+        """The model that scores, and whether it needs autocast."""
+        return self.model, self.uses_bf16
 
     def _refuse_cuts(self, pairs: Sequence[Pair], encoded: Sequence[EncodedPair]) -> None:
         for pair, found in zip(pairs, encoded, strict=True):
@@ -187,7 +192,7 @@ class TorchScorer(Scorer):
 
     def _weights_digest(self) -> str:
         state = sorted(self.model.state_dict(keep_vars=True).items())
-        versions = tuple((name, id(value), value._version) for name, value in state)
+        versions = weight_versions(self.model)
         if self._digest is None or self._digest[0] != versions:
             digest = hashlib.sha256()
             for name, value in state:
@@ -214,6 +219,11 @@ class TorchScorer(Scorer):
             "max_length": self.max_length,
             **self.settings(),
         }
+
+
+def weight_versions(model: nn.Module) -> tuple[Any, ...]:
+    """Changes whenever a weight does: optimisers and loading write in place, which torch counts."""
+    return tuple((name, id(value), value._version) for name, value in model.state_dict(keep_vars=True).items())
 
 
 def pack_row(encoded: Sequence[EncodedPair], start: int) -> dict[str, Tensor]:

@@ -153,3 +153,12 @@ def test_an_architecture_that_cannot_pack_is_padded_and_says_why():
     assert not scorer.packed and "mean" in scorer.packing_note
     alone = [scorer.score("which city", [document])[0] for document in DOCUMENTS]
     assert scorer.score("which city", DOCUMENTS) == pytest.approx(alone, abs=1e-5)
+
+
+def test_bf16_scoring_follows_the_weights():
+    scorer = CrossEncoder.from_model(*tiny_classifiers.make("bert"), precision="bf16")
+    before = scorer.score("which city", DOCUMENTS)
+    with torch.no_grad():
+        scorer.model.classifier.bias += 1.0
+    assert scorer.score("which city", DOCUMENTS) == pytest.approx([value + 1.0 for value in before], abs=1e-6)
+    assert all(weight.dtype == torch.float32 for weight in scorer.model.parameters())
