@@ -247,12 +247,12 @@ def test_stage1_keeps_its_reference_across_a_kill(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"learning_rat": 1e-5}, "did you mean 'learning_rate'"),
+        ({"learning_rat": 1e-5}, "did you mean 'training.learning_rate'"),
         ({"learning_rate": 0}, "training.learning_rate is 0; must be more than 0"),
         ({"learning_rate": "fast"}, "give a number"),
         ({"lists_per_step": 2.5}, "give a whole number"),
         ({"precision": "fp8"}, "training.precision 'fp8' unknown"),
-        ({"lora": {"rank": 8}}, "setting training.lora 'rank' unknown"),
+        ({"lora": {"rank": 8}}, "setting 'training.lora.rank' unknown"),
         ({"lora": {"r": 0}}, "training.lora.r is 0; must be at least 1"),
         ({"warmup_ratio": 1.0}, "must be at least 0 and less than 1"),
     ],
