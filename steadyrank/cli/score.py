@@ -37,17 +37,17 @@ def score(
 
     Example: steadyrank score teacher packaged:test -o teacher.jsonl --limit 200
     """
-    from steadyrank.data.jsonl import save_scores
     from steadyrank.data.selecting import choose, examples_of
+    from steadyrank.experiments.score_files import score_into
     from steadyrank.scoring import load_scorer
 
     lists = choose(examples_of(examples, sources=source or ()), limit, seed=seed)
     loaded = load_scorer(scorer, **scorer_options(option or []))
     say(f"scoring {len(lists)} lists, {sum(len(item.candidates) for item in lists)} candidates, with {loaded.name}")
-    scored = loaded.score_examples(lists, presentations=presentations, seed=seed, progress=not as_json)
-    save_scores(output, scored)
+    scored, resumed = score_into(output, loaded, lists, presentations=presentations, seed=seed, progress=not as_json)
     counts = {
         "lists": len(scored),
+        "from_an_earlier_start": resumed,
         "candidates": sum(len(item.scores) for item in scored),
         "truncated": sum(len(item.truncated) for item in scored),
         "empty": sum(len(item.empty) for item in scored),

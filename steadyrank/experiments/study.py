@@ -13,8 +13,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from steadyrank.data.jsonl import load_scores, save_scores
+from steadyrank.data.jsonl import load_scores
 from steadyrank.evaluation import Evaluation, compare_family, evaluate, find_flips, instruction_pairs
+from steadyrank.experiments.score_files import score_into
 from steadyrank.files import fingerprint, write_json
 from steadyrank.records import RankingExample, ScoredList
 from steadyrank.training import environment
@@ -76,7 +77,7 @@ class Study:
             path = self.folder / "scores" / split / f"{system.name}-{self._key(system, lists)}.jsonl"
             if not path.exists():
                 scorer = scorer or system.open()
-                save_scores(path, scorer.score_examples(lists, seed=self.seed))
+                score_into(path, scorer, lists, seed=self.seed)
             out[split] = load_scores(path)
         self.say(f"scored {system.label}")
         return out
