@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steadyrank.data.trec import Table, read_qrels
+from steadyrank.data.jsonl import name_of
+from steadyrank.data.trec import Table, grade_text, read_qrels
 from steadyrank.errors import InputError, MissingDataError
 from steadyrank.files import atomic_write, read_jsonl, write_jsonl
 from steadyrank.records import Candidate, RankingExample
@@ -29,8 +30,8 @@ class BeirFolder:
 def open_beir(folder: str | Path, *, split: str = "test") -> BeirFolder:
     """Read a folder; grades of unknown queries or documents are an error that names the first."""
     folder = Path(folder)
-    corpus = {key: Candidate(row.get("text", ""), key, row.get("title") or None) for key, row in _rows(folder / "corpus.jsonl")}
-    rows = dict(_rows(folder / "queries.jsonl"))
+    corpus = {key: _document(key, row) for key, row in _rows(folder / "corpus.jsonl")}
+    rows = dict(_rows(folder / "queries.jsonl", needs_text=True))
     qrels_path = _qrels_path(folder, split)
     qrels = read_qrels(qrels_path)
     for query, judged in qrels.items():
@@ -69,7 +70,7 @@ def write_beir(folder: str | Path, examples: Iterable[RankingExample], *, split:
             if corpus.setdefault(key, row) != row:
                 raise InputError(f"id {key!r} stands for two different documents", path=folder / "corpus.jsonl")
             if example.relevance is not None:
-                lines.append(f"{example.id}\t{key}\t{example.relevance[place]:g}")
+                lines.append(f"{example.id}\t{key}\t{grade_text(example.relevance[place])}")
     write_jsonl(folder / "corpus.jsonl", corpus.values())
     write_jsonl(folder / "queries.jsonl", queries)
     with atomic_write(folder / "qrels" / f"{split}.tsv") as handle:
@@ -81,17 +82,36 @@ def _qrels_path(folder: Path, split: str) -> Path:
     for path in (folder / "qrels" / f"{split}.tsv", folder / f"{split}.tsv"):
         if path.exists():
             return path
-    raise MissingDataError(f"{folder}: holds no qrels/{split}.tsv; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv")
+    there = sorted({path.stem for path in [*folder.glob("qrels/*.tsv"), *folder.glob("*.tsv")]})
+    others = f"it holds {', '.join(there)}" if there else "a BEIR folder has corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv"
+    raise MissingDataError(f"{folder}: holds no qrels/{split}.tsv; {others}")
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _document(key: str, row: dict[str, Any]) -> Candidate:
+    kept = {name: value for name, value in row.items() if name not in ("_id", "text", "title")}
+    return Candidate(row.get("text") or "", key, row.get("title") or None, extra=kept)
+
+
+def _rows(path: Path, *, needs_text: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
     if not path.exists():
         raise MissingDataError(f"{path} is missing; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv")
     seen: dict[str, int] = {}
     for line, row in read_jsonl(path):
-        if "_id" not in row or not isinstance(row.get("text", ""), str):
-            raise InputError("must have `_id` and a text", path=path, line=line)
-        key = str(row["_id"])
+        key = _name(row, path, line)
+        for name in ("text", "title"):
+            is_missing = row.get(name) is None and not (needs_text and name == "text")
+            if not is_missing and not isinstance(row.get(name), str):
+                raise InputError(f"must be text, not {row.get(name)!r}", path=path, line=line, field=name)
         if seen.setdefault(key, line) != line:
             raise InputError(f"repeats _id {key!r} of line {seen[key]}", path=path, line=line)
         yield key, row
+
+
+def _name(row: dict[str, Any], path: Path, line: int) -> str:
+    try:
+        key = name_of(row.get("_id"), "_id")
+    except InputError as error:
+        raise error.at(path=path, line=line) from None
+    if key is None:
+        raise InputError("is missing; every row of a BEIR file has one", path=path, line=line, field="_id")
+    return key

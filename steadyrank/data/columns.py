@@ -66,7 +66,9 @@ def example_to_columns(example: RankingExample) -> dict[str, Any]:
     for name in ("source", "split", "group"):
         if getattr(example, name) is not None:
             row[name] = getattr(example, name)
-    return row
+    if example.answers is not None:
+        row["answers"] = list(example.answers)
+    return row | {name: value for name, value in example.extra.items() if name not in row}
 
 
 def write_columns(path: str | Path, examples: Iterable[RankingExample]) -> int:

@@ -68,7 +68,7 @@ def load_scores(path: str | Path) -> list[ScoredList]:
                 raise error.at(path=path, line=line) from None
             out.append(scored)
     except InputError as error:
-        if (error.field or "").startswith("scores[") and not isinstance(error, NonFiniteScoreError):
+        if (error.field or "").startswith("scores[") and error.reason.startswith(("is NaN", "is inf", "is -inf")):
             raise NonFiniteScoreError(error.reason, path=error.path, line=error.line, field=error.field) from None
         raise
     return out

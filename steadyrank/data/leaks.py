@@ -24,6 +24,7 @@ from steadyrank.records import RankingExample
 _WORD = re.compile(r"\w+")
 _HASHES, _BANDS = 64, 16
 _PRIME = (1 << 61) - 1
+_CHUNK = 32  # templated texts fill a bucket; the first few mostly decide
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,9 @@ def _near(
         for place, name in enumerate(names_b):
             if name in same or name in found:
                 continue
-            others = [other for other in buckets.get(prints_b[place, columns].tobytes(), ()) if names_a[other] != name]
-            if others and float((prints_a[others] == prints_b[place]).mean(axis=1).max()) >= threshold:
-                found.add(name)
+            others = buckets.get(prints_b[place, columns].tobytes(), [])
+            for start in range(0, len(others), _CHUNK):
+                if float((prints_a[others[start : start + _CHUNK]] == prints_b[place]).mean(axis=1).max()) >= threshold:
+                    found.add(name)
+                    break
     return found

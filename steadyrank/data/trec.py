@@ -27,7 +27,7 @@ def read_qrels(path: str | Path) -> Table:
         if not parts or (line == 1 and _is_head(parts)):
             continue
         if len(parts) not in (3, 4):
-            raise InputError("is not `query iteration document grade`", path=path, line=line)
+            raise InputError(f"has {len(parts)} columns; a judgment is `query iteration document grade`", path=path, line=line)
         query, document, grade = parts[0], parts[-2], _number(parts[-1], "grade", path, line)
         if out.setdefault(query, {}).setdefault(document, grade) != grade:
             raise InputError(f"grades document {document!r} of query {query!r} a second time, and differently", path=path, line=line)
@@ -43,8 +43,8 @@ def read_run(path: str | Path, *, duplicates: str = "error") -> Table:
         parts = text.split()
         if not parts:
             continue
-        if len(parts) not in (5, 6):
-            raise InputError("is not `query Q0 document rank score tag`", path=path, line=line)
+        if len(parts) < 5:  # trec_eval's own files carry words after the tag
+            raise InputError(f"has {len(parts)} columns; a line of a run is `query Q0 document rank score tag`", path=path, line=line)
         query, document, score = parts[0], parts[2], _number(parts[4], "score", path, line)
         listed = out.setdefault(query, {})
         if document not in listed:
@@ -58,8 +58,13 @@ def read_run(path: str | Path, *, duplicates: str = "error") -> Table:
 
 def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, float]]) -> int:
     """Write grades; whole ones as whole numbers. Returns the number of lines."""
-    rows = [(query, document, f"{grade:g}") for query, judged in qrels.items() for document, grade in judged.items()]
+    rows = [(query, document, grade_text(grade)) for query, judged in qrels.items() for document, grade in judged.items()]
     return _write(path, (f"{_word(query, path)} 0 {_word(document, path)} {grade}" for query, document, grade in rows))
+
+
+def grade_text(grade: float) -> str:
+    """A grade as text that reads back as the same number; whole grades as whole numbers."""
+    return str(int(grade)) if float(grade).is_integer() else repr(float(grade))
 
 
 def write_run(path: str | Path, run: Mapping[str, Mapping[str, float]], *, tag: str = "steadyrank") -> int:
@@ -70,7 +75,7 @@ def write_run(path: str | Path, run: Mapping[str, Mapping[str, float]], *, tag: 
         for rank, (document, score) in enumerate(ranked, start=1):
             if not math.isfinite(score):
                 raise NonFiniteScoreError(f"is {score} (query {query!r}, document {document!r})", path=path, field="score")
-            lines.append(f"{_word(query, path)} Q0 {_word(document, path)} {rank} {score!r} {tag}")
+            lines.append(f"{_word(query, path)} Q0 {_word(document, path)} {rank} {float(score)!r} {tag}")
     return _write(path, lines)
 
 

@@ -40,6 +40,28 @@ def test_without_groups_equal_queries_stay_together():
     find_leaks(split_examples(lists, {"a": 0.5, "b": 0.5})).refuse_shared_queries()
 
 
+def test_a_query_that_two_groups_share_joins_them():
+    lists = [RankingExample(f"query {n // 2}", ["a"], id=str(n), group=f"g{(n + 1) // 2}") for n in range(40)]  # one chain of all
+    extra = [RankingExample(f"other {n}", ["a"], id=f"o{n}") for n in range(40)]
+    parts = split_examples(lists + extra, {"a": 0.5, "b": 0.5})
+    assert {len([example for example in part if example.group]) for part in parts.values()} == {0, 40}
+    find_leaks(parts).refuse_shared_queries()
+
+
+def test_positive_documents_can_tie_lists_together():
+    lists = [RankingExample(f"query {n}", [f"text {n // 4}", "all share this"], [1, 0], id=str(n)) for n in range(80)]
+    sides = {}
+    for name, part in split_examples(lists, {"a": 0.5, "b": 0.5}, ties=("group", "query", "positive")).items():
+        assert all(sides.setdefault(example.documents[0], name) == name for example in part)
+    with pytest.raises(ConfigError, match="did you mean 'positive'"):
+        split_examples(lists, {"a": 1}, ties=("positives",))
+
+
+def test_an_empty_split_is_refused():
+    with pytest.raises(InputError, match="got none of 1 clusters"):
+        split_examples(LISTS[:3], SHARES)
+
+
 def test_shares_must_add_up():
     with pytest.raises(ConfigError, match="add up to 1"):
         split_examples(LISTS, {"train": 0.5})
