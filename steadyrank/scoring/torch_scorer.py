@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SCHEMA = "steadyrank.scorer/1"
 SETTINGS_FILE = "steadyrank.json"
 PRECISIONS = ("auto", "fp32", "bf16")
+_PROBES = 16  # numbers of each weight that tell whether it moved
 _PAYS_ABOVE = 1_000_000  # parameters outside of embeddings; a smaller model gains nothing from bf16
 _ENCODE_AT_ONCE = 16_384
 
@@ -222,8 +223,12 @@ class TorchScorer(Scorer):
 
 
 def weight_versions(model: nn.Module) -> tuple[Any, ...]:
-    """Changes whenever a weight does: optimisers and loading write in place, which torch counts."""
-    return tuple((name, id(value), value._version) for name, value in model.state_dict(keep_vars=True).items())
+    """Changes whenever the weights do. Loading and hand-made edits raise torch's own counter; a fused optimiser does not, so a few
+    numbers of every weight are looked at as well (a step moves nearly all of them)."""
+    state = model.state_dict(keep_vars=True)
+    probes = [value.detach().flatten()[:: max(1, value.numel() // _PROBES)].float() for value in state.values() if value.numel()]
+    counted = tuple((name, id(value), value._version) for name, value in state.items())
+    return counted, torch.cat(probes).cpu().numpy().tobytes()
 
 
 def pack_row(encoded: Sequence[EncodedPair], start: int) -> dict[str, Tensor]:
@@ -279,12 +284,17 @@ def default_device() -> torch.device:
 
 def bf16_pays(model: nn.Module, device: torch.device) -> bool:
     """Whether bf16 autocast is worth it: the processor multiplies in bf16, and the model is not tiny."""
-    embeddings = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
-    if sum(weight.numel() for weight in model.parameters()) - embeddings < _PAYS_ABOVE:
+    if not is_large(model):
         return False
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported()
     return device.type == "cpu" and _cpu_has_bf16()
+
+
+def is_large(model: nn.Module) -> bool:
+    """Whether the matrix products are large enough for their form to matter."""
+    embeddings = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
+    return sum(weight.numel() for weight in model.parameters()) - embeddings >= _PAYS_ABOVE
 
 
 def _cpu_has_bf16() -> bool:
