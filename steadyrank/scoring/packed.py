@@ -147,18 +147,6 @@ AttentionInterface.register(NAME, attention)
 AttentionMaskInterface.register(NAME, _mask)
 
 
-def bf16_copy(model: PreTrainedModel) -> PreTrainedModel:
-    """A copy for scoring with bf16 weights below a head of full precision: what autocast computes, less its casts at every layer."""
-    import copy
-
-    small = copy.deepcopy(model)
-    getattr(small, small.base_model_prefix).to(torch.bfloat16)
-    pooler = getattr(getattr(model, model.base_model_prefix), "pooler", None)
-    if isinstance(pooler, nn.Module):
-        getattr(small, small.base_model_prefix).pooler = copy.deepcopy(pooler)
-    return small.eval().requires_grad_(False)
-
-
 def reads_last(model: PreTrainedModel) -> bool:
     """Whether the head reads the last token (decoders name their head `score`), not the first."""
     return isinstance(getattr(model, "score", None), nn.Module)
