@@ -52,9 +52,16 @@ class Sizes:
 
 
 QUICK = Sizes(
-    stage1_lists=300, stage2_lists=400, eval_lists=120, dev_lists=40, candidates=6, max_length=160, stage1_rate=1e-4, stage2_rate=1e-4,
+    stage1_lists=208,
+    stage2_lists=256,
+    eval_lists=72,
+    dev_lists=24,
+    candidates=6,
+    max_length=160,
+    stage1_rate=1e-4,
+    stage2_rate=1e-4,
     arms=(("a3", 0),),
-)  # fmt: skip
+)
 FULL = Sizes(
     stage1_lists=2000, stage2_lists=2000, eval_lists=300, dev_lists=60, candidates=6, max_length=160, stage1_rate=1e-4, stage2_rate=1e-4,
     arms=(("a3", 0), ("exact", 0), ("a1", 0), ("a10", 0), ("a7", 0), ("a3", 1), ("exact", 1), ("a1", 1)),
