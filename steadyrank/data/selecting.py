@@ -32,11 +32,13 @@ def examples_of(spec: str, *, sources: Sequence[str] = ()) -> list[RankingExampl
 def choose(examples: Sequence[RankingExample], limit: int | None, *, seed: int = 0, balanced: bool = False) -> list[RankingExample]:
     """At most `limit` examples, drawn by a stream of each example's id; they keep the order of the file.
 
-    balanced: take as nearly as possible the same number from every source, so that a large source does not crowd out a small one.
+    balanced: for evaluation: as nearly as possible the same number from every source, so that a large one does not crowd out a small one,
+    and drawn by group, so that lists that differ in the instruction only come together.
     """
     if limit is None or limit >= len(examples):
         return list(examples)
-    places = sorted(range(len(examples)), key=lambda place: seeds.digest(seed, "choose", examples[place].id))
+    names = [(example.group if balanced else None) or example.id for example in examples]
+    places = sorted(range(len(examples)), key=lambda place: (seeds.digest(seed, "choose", names[place]), examples[place].id))
     if balanced:
         turn: Counter[str | None] = Counter()
         turns = []

@@ -263,15 +263,21 @@ def _pair_cells(record: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Value and interval by name."""
     cells: dict[str, tuple[str, str]] = {}
     for name, value in record.items():
-        if name in ("schema", "system", "split", "by_source"):
+        if name in ("schema", "system", "split", "by_source", "intervals"):
             continue
-        if isinstance(value, Mapping) and "mean" in value:
-            cells[name] = (text.number(value["mean"]), text.span(Interval(value["mean"], value.get("low"), value.get("high"))))
-        elif isinstance(value, Mapping):
+        if isinstance(value, Mapping):
             cells.update({f"{name}: {inner}": (text.value(item), "") for inner, item in value.items()})
         else:
-            cells[name] = (text.value(value), "")
+            cells[name] = (text.value(value), _pair_span(record, name))
     return cells
+
+
+def _pair_span(record: Mapping[str, Any], name: str) -> str:
+    """The interval of a value; none where it has no width, as chance has none."""
+    found = (record.get("intervals") or {}).get(name)
+    if not found or found["low"] == found["high"]:
+        return ""
+    return text.span(Interval(found["mean"], found["low"], found["high"]))
 
 
 def _run_facts(study: Study, run: Run) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def _paired(name: str, mean: float) -> dict:
         "system": name,
         "pairs": 41,
         "groups": 20,
-        **intervals,
+        **{part: value["mean"] for part, value in intervals.items()},
+        "intervals": intervals,
         "by_source": {},
         "counts": counts,
     }
