@@ -16,7 +16,7 @@ from steadyrank.scoring.cross_encoder import CrossEncoder as OurCrossEncoder
 BATCH_SIZES = (32, 64, 128)
 
 
-def run(*, lists: int = 60, rounds: int = 5, precisions: tuple[str, ...] = ("fp32", "bf16"), seed: int = 0) -> list[BenchResult]:
+def run(*, lists: int = 24, rounds: int = 5, precisions: tuple[str, ...] = ("fp32", "bf16"), seed: int = 0) -> list[BenchResult]:
     """One result a dtype, on lists of the packaged test split (mixed lengths)."""
     examples = choose(examples_of("packaged:test"), lists, seed=seed)
     return [_one(examples, rounds, precision) for precision in precisions]

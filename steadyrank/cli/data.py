@@ -15,6 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="Build, fetch, convert and check li
 @app.command()
 def packaged(
     cache: Annotated[Path | None, typer.Option(help="Where to keep it; the default is the user's cache folder.")] = None,
+    domain: Annotated[list[str] | None, typer.Option(help="Build these domains instead of the default ones; repeatable.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -22,10 +23,10 @@ def packaged(
 
     Example: steadyrank data packaged
     """
-    from steadyrank.data.packaged import build
+    from steadyrank.data.packaged import DEFAULT, build
 
     say("building the packaged collection")
-    collection = build(cache, seed=seed)
+    collection = build(cache, seed=seed, domains=tuple(domain or DEFAULT))
     if as_json:
         emit(collection.to_json(), as_json=True)
         return
