@@ -13,7 +13,8 @@ from steadyrank.config import load_recipe
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LINES = sorted({line.split("#")[0].strip() for page in PAGES for line in re.findall(r"^steadyrank .*$", page.read_text(), flags=re.M)})
+BLOCKS = [block for page in PAGES for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(), flags=re.S | re.M)]
+LINES = sorted({line.split("#")[0].strip() for block in BLOCKS for line in re.findall(r"^steadyrank .*$", block, flags=re.M)})
 
 
 def test_the_documentation_has_commands():
