@@ -13,7 +13,7 @@ from steadyrank.data.selecting import choose, examples_of
 from steadyrank.names import require
 from steadyrank.scoring.cross_encoder import CrossEncoder as OurCrossEncoder
 
-BATCH_SIZES = (32, 64, 128)
+BATCH_SIZES = (16, 32, 64)
 
 
 def run(*, lists: int = 24, rounds: int = 5, precisions: tuple[str, ...] = ("fp32", "bf16"), seed: int = 0) -> list[BenchResult]:

@@ -23,7 +23,7 @@ MODEL = "minilm-warm"
 MAX_LENGTH = 256
 
 
-def run(*, lists: int = 24, rounds: int = 3, precisions: tuple[str, ...] = ("fp32", "bf16"), seed: int = 0) -> list[BenchResult]:
+def run(*, lists: int = 48, rounds: int = 3, precisions: tuple[str, ...] = ("fp32", "bf16"), seed: int = 0) -> list[BenchResult]:
     """One result a dtype, on lists of the packaged training split (mixed lengths)."""
     examples = choose(examples_of("packaged:train"), lists, seed=seed)
     return [_one(examples, rounds, precision) for precision in precisions]
