@@ -50,6 +50,7 @@ class Recipe(_Strict):
     objective_settings: dict[str, Any] = Field(default_factory=dict)
     student: ModelConfig
     teacher: ModelConfig | None = None
+    judge: str | None = Field(default=None, description="who grades the training lists; None: their own grades, unjudged ones as 0")
     data: DataConfig = DataConfig()
     training: dict[str, Any] = Field(default_factory=dict, description="settings of steadyrank.training.TrainSettings")
     expect: dict[str, str] = Field(

@@ -13,6 +13,7 @@ from steadyrank.config import DataConfig, ModelConfig, Recipe
 from steadyrank.data.selecting import cap, choose, examples_of
 from steadyrank.errors import ConfigError, RunError
 from steadyrank.files import cache_dir
+from steadyrank.judging import load_judge, with_grades
 from steadyrank.records import RankingExample
 from steadyrank.scoring import load_scorer
 from steadyrank.training.result import TrainResult
@@ -32,6 +33,9 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
     bounds = {measure: _bound(measure, text) for measure, text in recipe.expect.items()}
     teacher = _teacher(recipe, objective)
     lists, dev = training_lists(recipe.data, seed=recipe.seed), dev_lists(recipe.data, seed=recipe.seed)
+    if recipe.judge is not None:
+        lists, counts = with_grades(lists, load_judge(recipe.judge))
+        say(f"judge {recipe.judge}: " + ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items()))
     student = load(recipe.student, allow_untrained=True)
     candidates = sum(len(item.candidates) for item in lists)
     say(f"{recipe.preset or recipe.objective}: {len(lists)} lists, {candidates} candidates; {len(dev)} dev lists")
