@@ -20,7 +20,7 @@ from steadyrank.records import RankingExample
 
 FOLDER = "cherche-2.2.1/cherche/data/semanlink/"
 ROLE_LIMITS = (3, 2, 2)  # tagged, narrower, sibling
-NOT_TOPICS = ("arxiv_doc", "discute_avec_raphael", "to_read", "a_suivre")  # housekeeping tags of the collection's owner
+NOT_TOPICS = ("arxiv_doc", "discute_avec_", "to_read", "a_suivre")  # how housekeeping tags of the collection begin
 
 
 def lists(package: Path, *, seed: int, size: int) -> list[RankingExample]:
@@ -40,7 +40,7 @@ def build(papers: Sequence[Mapping[str, Any]], tags: Mapping[str, Mapping[str, A
             tagged[name] = frozenset(paper["tag"])
     tree = Tree({tag: tuple(about.get("broader") or ()) for tag, about in sorted(tags.items())})
     names = sorted(texts)
-    used = sorted({tag for name in names for tag in tagged[name] if tag in tags and tag.rsplit("/", 1)[-1] not in NOT_TOPICS})
+    used = sorted({tag for name in names for tag in tagged[name] if tag in tags and not tag.rsplit("/", 1)[-1].startswith(NOT_TOPICS)})
     labels = [plain(" / ".join((tags[tag].get("prefLabel") or [""])[:1])) for tag in used]
     near = neighbours(labels, [texts[name] for name in names], len(names))
     out, seen = [], set()
