@@ -57,9 +57,6 @@ class Recipe(_Strict):
         default_factory=dict, description='what the run should reach, as {"RR@6": ">= 0.6"}; missing it fails the run'
     )
 
-    def to_yaml(self) -> str:
-        return yaml.safe_dump(self.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
-
 
 def preset_names() -> list[str]:
     """The shipped presets, one YAML file each in steadyrank/presets."""

@@ -24,7 +24,8 @@ EXTRAS = {  # top-level module -> the extra that brings it
     "matplotlib": "report",
     "jinja2": "report",
     "sentence_transformers": "bench",
-    "datasets": "data",
+    "datasets": "bench",
+    "psutil": "bench",
 }
 
 

@@ -33,8 +33,10 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
     bounds = {measure: _bound(measure, text) for measure, text in recipe.expect.items()}
     teacher = _teacher(recipe, objective)
     lists, dev = training_lists(recipe.data, seed=recipe.seed), dev_lists(recipe.data, seed=recipe.seed)
+    about: dict[str, Any] = {"recipe": recipe.model_dump(mode="json", exclude_none=True)}
     if recipe.judge is not None:
         lists, counts = with_grades(lists, load_judge(recipe.judge))
+        about["judged"] = counts
         say(f"judge {recipe.judge}: " + ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items()))
     student = load(recipe.student, allow_untrained=True)
     candidates = sum(len(item.candidates) for item in lists)
@@ -43,6 +45,7 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
     if teacher is not None:
         cache = TeacherCache(cache_dir() / "teacher-scores.sqlite")
         teacher_scores = cache.scores(teacher, lists)
+        about["teacher"] = teacher.name
         say(f"teacher {teacher.name}: {cache.misses} candidates scored, {cache.hits} read from the cache")
     result = train(
         settings,
@@ -54,7 +57,7 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
         output=Path(recipe.output),
         resume=not restart,
         say=say,
-        describe={"recipe": recipe.model_dump(mode="json", exclude_none=True), "recipe_yaml": recipe.to_yaml()},
+        describe=about,
     )
     _check(result, bounds)
     return result
