@@ -34,14 +34,15 @@ def value(measure: Measure, tied: Blocks, grades: Sequence[float | None]) -> flo
     return _BINARY[measure.family](sizes, hits, sum(relevant), cutoff)
 
 
-def gains(grades: Sequence[float | None], gain: str | None) -> np.ndarray:
-    """2^grade - 1 for `exp`, else the grade; 0 for negative and unjudged."""
-    values = np.array([gain_of(grade) for grade in grades], dtype=np.float64)
-    return np.exp2(values) - 1 if gain == "exp" else values
+def gains(measure: Measure, grades: Sequence[float | None]) -> np.ndarray:
+    """2^grade - 1 for `exp`, the written gain of a mapped grade, else the grade; 0 for negative and unjudged."""
+    mapping = measure.gains or {}
+    values = np.array([gain_of(grade if grade is None else mapping.get(grade, grade)) for grade in grades], dtype=np.float64)
+    return np.exp2(values) - 1 if measure.gain == "exp" else values
 
 
 def _ndcg(measure: Measure, tied: Blocks, grades: Sequence[float | None]) -> float:
-    gain_N = gains(grades, measure.gain)
+    gain_N = gains(measure, grades)
     depth = int(measure.cutoff) if measure.cutoff is not None else len(gain_N)
     discount = 1 / np.log2(np.arange(2, len(gain_N) + 2))
     ideal = float(np.sort(gain_N)[::-1][:depth] @ discount[:depth])

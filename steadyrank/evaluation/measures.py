@@ -94,13 +94,23 @@ class Measure:
     @property
     def closed(self) -> bool:
         """Whether `closed_forms` computes it: exact over tie orders, fractional grades allowed."""
-        allowed = () if self.family == "nDCG" else ("rel",)
+        allowed = ("gains",) if self.family == "nDCG" else ("rel",)
         return self.family in CLOSED and all(key in allowed for key, _ in self.parameters)
 
     @property
     def own(self) -> bool:
-        """Whether steadyrank computes it always: nDCG(gain=...), and IPrec, where pytrec_eval rounds otherwise than trec_eval does."""
-        return self.gain is not None or (self.family == "IPrec" and all(key == "rel" for key, _ in self.parameters))
+        """Whether steadyrank computes it always.
+
+        nDCG(gain=...); nDCG(gains={...}), for which pytrec_eval was seen to give a wrong 0 (docs/log.md); and IPrec, where pytrec_eval
+        rounds otherwise than trec_eval does.
+        """
+        mapped = self.family == "nDCG" and self.closed and self.gains is not None
+        return self.gain is not None or mapped or (self.family == "IPrec" and all(key == "rel" for key, _ in self.parameters))
+
+    @property
+    def gains(self) -> dict[float, float] | None:
+        """The written mapping of grades to gains; None where none is written."""
+        return dict(self.parameters).get("gains")
 
     @property
     def rel(self) -> float | None:
