@@ -21,6 +21,7 @@ EXTRAS = {  # top-level module -> the extra that brings it
     "pyarrow": "data",
     "onnx": "models",
     "gguf": "models",
+    "httpx": "remote",
     "matplotlib": "report",
     "jinja2": "report",
     "sentence_transformers": "bench",

@@ -95,11 +95,20 @@ class RankingExample:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """How an example was laid before a scorer. `order[j]`: which candidate stood at place j; None is canonical order."""
+    """How an example was laid before a scorer.
+
+    order:    `order[j]` is the candidate at place j; None is canonical order.
+    windows:  how places are cut into prompts, as `data.presenting` writes it (`contiguous:8`); None leaves it to the scorer.
+    markers:  name of the scheme that names the slots (`numeric`, `letters`, ...); None leaves it to the scorer.
+    skeleton: name of the answer skeleton's wording, and `dummy` the grade that stands in it; None leaves them to the scorer.
+    seed:     of the streams that drew the order and random markers.
+    """
 
     order: tuple[int, ...] | None = None
     windows: str | None = None
     markers: str | None = None
+    skeleton: str | None = None
+    dummy: str | None = None
     seed: int | None = None
 
 

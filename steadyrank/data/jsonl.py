@@ -18,6 +18,7 @@ from steadyrank.records import Candidate, Presentation, RankingExample, ScoredLi
 
 EXAMPLE_SCHEMA = "steadyrank.example/1"
 SCORES_SCHEMA = "steadyrank.scores/1"
+_PRESENTED = ("windows", "markers", "skeleton", "dummy", "seed")  # fields of a presentation, besides its order
 EXAMPLE_KEYS = ("schema", "id", "query", "instruction", "candidates", "relevance", "source", "split", "group", "answers")
 CANDIDATE_KEYS = ("id", "text", "title")
 
@@ -161,9 +162,7 @@ def scored_from_json(row: Mapping[str, Any]) -> ScoredList:
         scale=row.get("scale", "logit"),
         presentation=Presentation(
             order=None if order is None else tuple(order),
-            windows=shown.get("windows"),
-            markers=shown.get("markers"),
-            seed=shown.get("seed"),
+            **{name: shown.get(name) for name in _PRESENTED},
         ),
         truncated=_places(row.get("truncated") or [], "truncated", len(scores)),
         empty=_places(row.get("empty") or [], "empty", len(scores)),
@@ -173,7 +172,7 @@ def scored_from_json(row: Mapping[str, Any]) -> ScoredList:
 def scored_to_json(scored: ScoredList) -> dict[str, Any]:
     """The JSON object of a scored list."""
     at = scored.presentation
-    shown = {"order": None if at.order is None else list(at.order), "windows": at.windows, "markers": at.markers, "seed": at.seed}
+    shown = {"order": None if at.order is None else list(at.order), **{name: getattr(at, name) for name in _PRESENTED}}
     row: dict[str, Any] = {
         "schema": SCORES_SCHEMA,
         "example_id": scored.example_id,

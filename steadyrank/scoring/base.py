@@ -64,10 +64,12 @@ class Scorer(ABC):
     name:  of the scorer, written into every ScoredList.
     scale: of its scores; declared once, never guessed from values. Ranking is always by the score itself.
     floor: the score of a document without text, below that of every other document; None for references that do not read.
+    reads_lists: whether a score may depend on the other candidates and on how the list is laid.
     """
 
     name: str = "scorer"
     scale: Scale = "logit"
+    reads_lists: bool = False
     floor: float | None = EMPTY_FLOOR
 
     @property
@@ -106,11 +108,20 @@ class Scorer(ABC):
         if presentations < 1:
             raise InputError(f"is {presentations}; at least one is needed", field="presentations")
         examples = list(examples)
+        laid = [orders(example, presentations, seed) for example in examples]
+        return [scored for rows in self.score_presentations(examples, laid, progress=progress) for scored in rows]
+
+    def score_presentations(
+        self, examples: Sequence[RankingExample], laid: Sequence[Sequence[Presentation]], *, progress: bool = False
+    ) -> list[list[ScoredList]]:
+        """Score every example under each of its presentations: one ScoredList a presentation, in the order given.
+
+        Here: one pair at a time cannot see how the list was laid, so it is scored once and every presentation gets those scores.
+        """
         rows = self._checked(self._score_lists(examples, progress=progress), examples) if examples else []
         return [
-            self._scored_list(example, row, laid)
-            for example, row in zip(examples, rows, strict=True)
-            for laid in orders(example, presentations, seed)
+            [self._scored_list(example, row, presentation) for presentation in presentations]
+            for example, row, presentations in zip(examples, rows, laid, strict=True)
         ]
 
     def probability(self, scores: Sequence[float]) -> list[float]:
