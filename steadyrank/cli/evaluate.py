@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help='E.g. nDCG@10, RR@6, "nDCG(gain=exp)@6"; repeatable.')]
 Ties = Annotated[str, typer.Option(help="average (over tie orders), trec, stable or pessimistic.")]
-REFERENCES = ("random", "constant", "first_stage", "oracle")
 
 
 def read_graded(path: str) -> Any:
@@ -80,14 +79,10 @@ def evaluate(
 def _references(graded: Any, ids: set[str], measures: list[str], *, ties: str, seed: int) -> dict[str, Any]:
     if isinstance(graded, dict):  # qrels hold no pool to rank
         return {}
-    from steadyrank.evaluation import evaluate as evaluate_scores
-    from steadyrank.scoring import load_scorer
+    from steadyrank.evaluation import reference_rows
 
     lists = [example for example in graded if example.id in ids and example.relevance is not None]
-    return {
-        name: evaluate_scores(load_scorer(name).score_examples(lists, seed=seed), lists, measures, ties=ties, system=name, seed=seed)
-        for name in (REFERENCES if lists else ())
-    }
+    return reference_rows(lists, measures, ties=ties, seed=seed) if lists else {}
 
 
 def _row(name: str, result: Evaluation, measures: list[str]) -> list[str]:

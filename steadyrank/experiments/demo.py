@@ -17,7 +17,7 @@ from steadyrank.config import preset_recipe
 from steadyrank.data.selecting import choose, examples_of
 from steadyrank.evaluation import Evaluation
 from steadyrank.experiments.recipes import run_recipe
-from steadyrank.experiments.study import HEADLINE, Study, System, reference_systems
+from steadyrank.experiments.study import HEADLINE, REFERENCES, Study, System
 from steadyrank.files import file_digest
 from steadyrank.reports import write_report
 from steadyrank.scoring import load_scorer
@@ -160,7 +160,7 @@ def _study(output: Path, sizes: Sizes, splits: Any, teacher: Path, students: dic
         return System(name, label, role, opener(str(folder)), identity=file_digest(folder / "model.safetensors"))
 
     systems = [
-        *reference_systems(),
+        System("bm25", "BM25", "baseline", lambda: load_scorer("bm25")),
         System("teacher-start", "Teacher before Stage 1", "start", opener("teacher"), identity=str(options)),
         System("student-start", "Student before distillation", "start", opener("teacher", layers=STUDENT_LAYERS), identity=str(options)),
         trained("teacher", "Teacher after Stage 1", "teacher", teacher),
@@ -193,6 +193,7 @@ def _label(name: str) -> str:
 
 
 def _means(systems: Any, evaluations: dict[str, dict[str, Evaluation]]) -> dict[str, dict[str, float]]:
+    labels = REFERENCES | {system.name: system.label for system in systems}
     return {
-        system.label: {split: evaluations[split][system.name].measures[HEADLINE]["micro"]["mean"] for split in SPLITS} for system in systems
+        label: {split: evaluations[split][name].measures[HEADLINE]["micro"]["mean"] for split in SPLITS} for name, label in labels.items()
     }

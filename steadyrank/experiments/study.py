@@ -14,20 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from steadyrank.data.jsonl import load_scores
-from steadyrank.evaluation import Evaluation, compare_family, evaluate, find_flips, instruction_pairs
+from steadyrank.evaluation import DEFAULT_MEASURES, Evaluation, compare_family, evaluate, find_flips, instruction_pairs, reference_rows
 from steadyrank.experiments.score_files import score_into
 from steadyrank.files import fingerprint, write_json
 from steadyrank.records import RankingExample, ScoredList
 from steadyrank.training import environment
 
 HEADLINE = "nDCG(gain=exp)@6"
-REFERENCES = {
-    "random": "Random order",
-    "constant": "Constant score",
-    "first_stage": "Order of the file",
-    "oracle": "Oracle",
-    "bm25": "BM25",
-}
+REFERENCES = {"random": "Random order", "constant": "Constant score", "first_stage": "Order of the file", "oracle": "Oracle"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +37,7 @@ class System:
 
 @dataclass
 class Study:
-    """The systems, the splits and the pairs to compare; `run` does the work."""
+    """The systems, the splits and the pairs to compare; `run` does the work. The reference rows stand in every study."""
 
     folder: Path
     title: str
@@ -60,7 +54,7 @@ class Study:
 
     def run(self) -> dict[str, dict[str, Evaluation]]:
         """Evaluations by split and system; all result files written."""
-        evaluations: dict[str, dict[str, Evaluation]] = {split: {} for split in self.splits}
+        evaluations = {split: self._references(split) for split in self.splits}
         scores: dict[tuple[str, str], list[ScoredList]] = {}
         for system in self.systems:
             for split, scored in self._scores(system).items():
@@ -86,10 +80,15 @@ class Study:
         pools = [[example.query, example.instruction or "", *example.documents] for example in lists]
         return fingerprint([system.identity, self.seed, pools])[:8]
 
+    def _references(self, split: str) -> dict[str, Evaluation]:
+        rows = reference_rows(self.splits[split][1], DEFAULT_MEASURES, split=split, seed=self.seed)
+        return {name: self._kept(split, rows[name]) for name in REFERENCES}
+
     def _evaluate(self, split: str, system: System, scored: list[ScoredList]) -> Evaluation:
-        lists = self.splits[split][1]
-        result = evaluate(scored, lists, system=system.name, split=split, seed=self.seed)
-        write_json(self.folder / "evaluations" / split / f"{system.name}.json", result.to_json())
+        return self._kept(split, evaluate(scored, self.splits[split][1], system=system.name, split=split, seed=self.seed))
+
+    def _kept(self, split: str, result: Evaluation) -> Evaluation:
+        write_json(self.folder / "evaluations" / split / f"{result.system}.json", result.to_json())
         return result
 
     def _compare(self, split: str, evaluations: Mapping[str, Evaluation], scores: Mapping[tuple[str, str], list[ScoredList]]) -> None:
@@ -118,7 +117,10 @@ class Study:
                 "subtitle": self.subtitle,
                 "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
                 "headline_measure": HEADLINE,
-                "systems": [{"name": system.name, "label": system.label, "role": system.role} for system in self.systems],
+                "systems": [
+                    *({"name": name, "label": label, "role": "reference"} for name, label in REFERENCES.items()),
+                    *({"name": system.name, "label": system.label, "role": system.role} for system in self.systems),
+                ],
                 "splits": [{"name": name, "label": label} for name, (label, _) in self.splits.items()],
                 "runs": list(self.runs),
                 "settings": dict(self.settings),
@@ -128,16 +130,6 @@ class Study:
                 "data": {name: _counts(lists) for name, (_, lists) in self.splits.items()},
             },
         )
-
-
-def reference_systems() -> list[System]:
-    """The rows that no table goes without."""
-    from steadyrank.scoring import load_scorer
-
-    def opener(name: str) -> Callable[[], Any]:
-        return lambda: load_scorer(name)
-
-    return [System(name, label, "baseline" if name == "bm25" else "reference", opener(name)) for name, label in REFERENCES.items()]
 
 
 def _counts(lists: Sequence[RankingExample]) -> dict[str, Any]:

@@ -80,6 +80,8 @@ def test_flips():
 def test_references_bound_every_scorer():
     rows = reference_rows(DATA, ["RR", "nDCG(gain=exp)@6"], ties="stable")
     assert rows["random"].mean("RR") == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+    assert reference_rows(DATA, "RR")["constant"].mean("RR") == rows["random"].mean("RR")
+    assert rows["constant"].mean("RR") == rows["first_stage"].mean("RR")  # what the rule `stable` gives away
     assert rows["oracle"].mean("RR") == rows["oracle"].mean("nDCG(gain=exp)@6") == 1.0
     places = [next(i for i, grade in enumerate(e.relevance) if grade) + 1 for e in DATA]
     assert rows["first_stage"].mean("RR") == pytest.approx(sum(1 / place for place in places) / len(places))

@@ -9,7 +9,7 @@ from steadyrank import load_scorer, save_examples
 from steadyrank.config import load_recipe, parse_override, preset_names, preset_recipe
 from steadyrank.errors import ConfigError, RunError
 from steadyrank.experiments.recipes import run_recipe
-from steadyrank.experiments.study import HEADLINE, Study, System, reference_systems
+from steadyrank.experiments.study import HEADLINE, Study, System
 from steadyrank.objectives import OBJECTIVES, build
 from steadyrank.reports import write_report
 from steadyrank.training.settings import TrainSettings
@@ -101,7 +101,11 @@ def test_a_study_scores_once_compares_and_reports(world):
     splits = {"test": ("In-domain", lists[:6]), "shifted": ("Shifted", lists[6:])}
 
     def study():
-        systems = [*reference_systems(), System("tiny", "Tiny", "student", opener), System("start", "Start", "start", opener)]
+        systems = [
+            System("bm25", "BM25", "baseline", lambda: load_scorer("bm25")),
+            System("tiny", "Tiny", "student", opener),
+            System("start", "Start", "start", opener),
+        ]
         return Study(
             folder=world / "study", title="A study", subtitle="", splits=splits,
             systems=systems, pairs=[("tiny", "bm25"), ("tiny", "start")], flips=("tiny", "start"), say=lambda text: None,
