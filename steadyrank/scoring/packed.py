@@ -96,8 +96,11 @@ def attention(
     if repeats > 1:
         key, value = repeat_kv(key, repeats), repeat_kv(value, repeats)
     causal = bool(is_causal if is_causal is not None else getattr(module, "is_causal", True))
+    dtype = query.dtype
+    if _backward_is_slow(query):
+        query, key, value = query.float(), key.float(), value.float()
     if active.rows is not None and getattr(module, _LAST, False):
-        return _first_tokens_only(active, query, key, value, dropout, scaling), None
+        return _first_tokens_only(active, query, key, value, dropout, scaling).to(dtype), None
     window = kwargs.get("sliding_window")
     out = []
     for (count, length), *parts in zip(
@@ -110,7 +113,13 @@ def attention(
             q, k, v, attn_mask=mask, dropout_p=dropout, scale=scaling, is_causal=causal and mask is None and length > 1
         )
         out.append(mixed.transpose(1, 2).flatten(0, 1))
-    return (out[0] if len(out) == 1 else torch.cat(out)).unsqueeze(0), None
+    return (out[0] if len(out) == 1 else torch.cat(out)).unsqueeze(0).to(dtype), None
+
+
+def _backward_is_slow(query: Tensor) -> bool:
+    """Whether this attention is computed in fp32 although the model runs in bf16: on a CPU the gradient of attention over short sequences
+    takes twice as long in bf16 (docs/log.md), and fp32 loses nothing."""
+    return query.device.type == "cpu" and query.dtype == torch.bfloat16 and torch.is_grad_enabled() and query.requires_grad
 
 
 def _first_tokens_only(active: _Active, query: Tensor, key: Tensor, value: Tensor, dropout: float, scaling: float | None) -> Tensor:
