@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -138,10 +137,14 @@ def test_help_has_an_example(cli, verb):
     assert code == 0 and "Example: steadyrank" in " ".join(out.replace("│", " ").split())
 
 
-def test_help_is_quick_and_light():
-    def seconds():
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "steadyrank", "train", "--help"], check=True, capture_output=True)
-        return time.perf_counter() - start
-
-    assert min(seconds() for _ in range(3)) < 2.0  # half a second on a quiet machine; the bound leaves room for a busy one
+def test_help_loads_no_library_that_is_slow_to_load():
+    """What makes `--help` slow is an import; so the imports are tested, and not the clock."""
+    code = (
+        "import sys; sys.argv = ['steadyrank', 'train', '--help']\n"
+        "from steadyrank.cli.main import app\n"
+        "try:\n    app()\nexcept SystemExit:\n    print(' '.join(sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    loaded = {name.partition(".")[0] for name in shown.split("\n")[-2].split()}
+    assert "typer" in loaded
+    assert not loaded & {"torch", "transformers", "numpy", "scipy", "ir_measures", "matplotlib", "pyarrow", "pandas", "sklearn", "httpx"}
