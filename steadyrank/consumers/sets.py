@@ -1,9 +1,11 @@
 """Retained sets: what a threshold keeps of a pool, and how alike the kept sets are over presentations. Pure numpy.
 
 S(p) = {k: score[p, k] >= threshold}; a score at the threshold is kept. Jaccard of two sets is |both| / |either|; two empty sets have
-none, and what they count as must be said: `empty="count"` counts 1 (the published form, which lets a threshold nothing passes look
-steady), `empty="skip"` leaves such pairs out and an example without any other pair is nan. Results count the pairs of empty sets either
-way.
+none, and what they count as must be said:
+    count       1, the published form, which lets a threshold that nothing passes look steady
+    skip        an example whose sets are all empty is nan; in others a pair of empty sets counts 1, since both decided alike
+    skip_pairs  such pairs are left out; an example without any other pair is nan
+Results count the pairs of empty sets either way.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from steadyrank.errors import InputError, NonFiniteScoreError, unknown_name
 
-EMPTY = ("count", "skip")
+EMPTY = ("count", "skip", "skip_pairs")
 
 
 def scores_array(scores_PK: Any) -> np.ndarray:
@@ -46,7 +48,7 @@ def mask_jaccard(mask_PK: np.ndarray, *, empty: str = "count") -> tuple[float, i
         raise unknown_name("rule for empty sets", empty, EMPTY)
     values, is_empty = _pairwise(mask_PK)
     empties = int(is_empty.sum())
-    if empty == "skip":
+    if empty == "skip_pairs" or (empty == "skip" and not mask_PK.any()):
         values = values[~is_empty]
     return (float(values.mean()) if len(values) else float("nan")), empties
 
