@@ -21,7 +21,7 @@ EXTRAS = {  # top-level module -> the extra that brings it
     "pyarrow": "data",
     "onnx": "models",
     "gguf": "models",
-    "httpx": "remote",
+    "httpx2": "remote",
     "matplotlib": "report",
     "jinja2": "report",
     "sentence_transformers": "bench",

@@ -17,13 +17,20 @@ from steadyrank.scoring.base import Scorer
 SCORERS: dict[str, str] = {
     "cross_encoder": "steadyrank.scoring.cross_encoder:CrossEncoder",
     "yes_logit": "steadyrank.scoring.yes_logit:YesLogit",
+    "joint_encoder": "steadyrank.scoring.joint_encoder:JointEncoder",
+    "expected_grade": "steadyrank.scoring.expected_grade:ExpectedGrade",
     "bm25": "steadyrank.scoring.bm25:Bm25",
     "random": "steadyrank.scoring.references:Random",
     "constant": "steadyrank.scoring.references:Constant",
     "first_stage": "steadyrank.scoring.references:FirstStage",
     "oracle": "steadyrank.scoring.references:Oracle",
+    "api": "steadyrank.scoring.api:Api",
+    "callable": "steadyrank.scoring.callable:CallableScorer",
+    "recorded": "steadyrank.scoring.recorded:Recorded",
 }
 WITHOUT_MODEL = ("bm25", "random", "constant", "first_stage", "oracle")
+OUTSIDE = {"api": "url", "callable": "function", "recorded": "path"}  # kind -> what names its source in a mapping
+_FUNCTION = re.compile(r"(?:[A-Za-z_]\w*(?:\.\w+)*|.+\.py):[A-Za-z_][\w.]*")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -33,6 +40,8 @@ def load_scorer(spec: str | Path | Mapping[str, Any], **options: Any) -> Scorer:
     - a name without a model: bm25, random, constant, first_stage, oracle;
     - a packaged model: teacher, minilm, smollm2, ... (fetched on first use);
     - a folder of transformers, or a hub id (`owner/name`);
+    - a rerank endpoint (`http://...`), a function (`package.module:name`, `path/to/file.py:name`, or the function itself), a file of scored
+      lists made elsewhere (`.jsonl`, `.jsonl.gz`): see `api`, `callable`, `recorded`;
     - a mapping: {"kind": "yes_logit", "model": "smollm2", ...options}, or {"from": "teacher", "layers": [0, 2, 4, 7, 9, 11]}.
     """
     if isinstance(spec, Scorer):
@@ -41,6 +50,9 @@ def load_scorer(spec: str | Path | Mapping[str, Any], **options: Any) -> Scorer:
         return _from_mapping(spec, options)
     if str(spec) in WITHOUT_MODEL:
         return _build(str(spec), options)
+    outside = _outside_kind(spec, options.get("kind"))
+    if outside is not None:
+        return _from_outside(outside, spec, {name: value for name, value in options.items() if name != "kind"})
     kind = options.pop("kind", None)
     path = _folder(str(spec))
     options.setdefault("name", str(spec) if str(spec) in models.NAMES else Path(str(spec)).name)
@@ -49,6 +61,11 @@ def load_scorer(spec: str | Path | Mapping[str, Any], **options: Any) -> Scorer:
 
 def _from_mapping(spec: Mapping[str, Any], options: dict[str, Any]) -> Scorer:
     merged = {**spec, **options}
+    if merged.get("kind") in OUTSIDE:
+        kind = merged.pop("kind")
+        if merged.get(OUTSIDE[kind]) is None:
+            raise ConfigError(f"scorer of kind {kind!r} needs `{OUTSIDE[kind]}`")
+        return _from_outside(kind, merged.pop(OUTSIDE[kind]), merged)
     model = merged.pop("from", None) or merged.pop("model", None) or merged.pop("path", None)
     kind = merged.pop("kind", None)
     if kind is not None and kind not in SCORERS:
@@ -58,6 +75,27 @@ def _from_mapping(spec: Mapping[str, Any], options: dict[str, Any]) -> Scorer:
     if model is None:
         raise ConfigError(f"scorer {dict(spec)!r} names no model; give it under `model` (a folder, a hub id or a packaged name)")
     return load_scorer(str(model), **merged, **({"kind": kind} if kind else {}))
+
+
+def _outside_kind(spec: Any, kind: str | None) -> str | None:
+    """The kind of a scorer whose scores are made elsewhere, by the looks of `spec`; None for a model."""
+    if kind is not None:
+        return kind if kind in OUTSIDE else None
+    if not isinstance(spec, (str, Path)):
+        return "callable" if callable(spec) else None
+    text = str(spec)
+    if "://" in text:
+        return "api"
+    if text.endswith((".jsonl", ".jsonl.gz")) and not Path(text).is_dir():
+        return "recorded"
+    return "callable" if _FUNCTION.fullmatch(text) else None
+
+
+def _from_outside(kind: str, source: Any, options: dict[str, Any]) -> Scorer:
+    scorer = names.find("scorer kind", kind, SCORERS)
+    settings = [names.load("steadyrank.remote:ClientSettings").__init__] if kind == "api" else []
+    _check_options(kind, options, scorer.__init__, *settings)
+    return getattr(scorer, "load", scorer)(source, **options)
 
 
 def _build(name: str, options: dict[str, Any]) -> Scorer:
