@@ -7,6 +7,7 @@ room to the query.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,3 +84,50 @@ def position_offset(config: Any) -> int:
 OFFSET_TYPES = frozenset(
     ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "data2vec-text", "ibert", "mpnet", "longformer")
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ListFit:
+    """How many tokens of the query and of each document of one prompt are kept."""
+
+    query: int
+    documents: tuple[int, ...]
+    truncated_query: bool
+    truncated: tuple[int, ...]  # slots whose document was cut
+
+
+def fit_list(
+    room: int, query: int, documents: Sequence[int], *, query_share: float = QUERY_SHARE, minimum_document: int = MINIMUM_DOCUMENT
+) -> ListFit:
+    """What is kept of a query and several documents of these lengths in `room` tokens (what the frame and its slots leave).
+
+    The query may take what the documents leave, and at least `query_share` of the room as long as every document keeps
+    `minimum_document` tokens or all it has. What a document is given depends on the lengths beside it and never on its slot.
+    """
+    count = len(documents)
+    if room < count + 1:
+        raise ConfigError(
+            f"{count} documents in one prompt leave {max(room, 0)} tokens beside the frame, fewer than one each; "
+            "raise max_length or use narrower windows"
+        )
+    minimum = max(1, min(minimum_document, room // (2 * count))) if count else 0
+    needed = sum(min(length, minimum) for length in documents)
+    query_room = max(1, min(int(room * query_share), room - needed))
+    kept_query = min(query, max(query_room, room - sum(documents)))
+    kept = fill_evenly(documents, room - kept_query)
+    truncated = tuple(slot for slot, (length, given) in enumerate(zip(documents, kept, strict=True)) if given < length)
+    return ListFit(kept_query, kept, kept_query < query, truncated)
+
+
+def fill_evenly(lengths: Sequence[int], room: int) -> tuple[int, ...]:
+    """Water-filling: the largest level such that everybody getting `min(length, level)` fits. Short ones keep all they have, long ones
+    share the rest; the few tokens that do not divide stay unused, so that nobody's share depends on its place."""
+    if sum(lengths) <= room:
+        return tuple(lengths)
+    left, level = room, 0
+    for place, length in enumerate(sorted(lengths)):
+        level = left // (len(lengths) - place)
+        if length > level:
+            break
+        left -= length
+    return tuple(min(length, level) for length in lengths)
