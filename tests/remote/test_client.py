@@ -10,12 +10,12 @@ from email.utils import formatdate
 
 import pytest
 
-httpx2 = pytest.importorskip("httpx2")
+pytest.importorskip("httpx2")
 
-from local_server import free_url, serving  # noqa: E402
+from local_server import free_url, serving
 
-from steadyrank.errors import ConfigError, RunError, UserError  # noqa: E402
-from steadyrank.remote import (  # noqa: E402
+from steadyrank.errors import ConfigError, RunError, UserError
+from steadyrank.remote import (
     BadRequestError,
     Call,
     Client,
@@ -29,7 +29,7 @@ from steadyrank.remote import (  # noqa: E402
     WrongReplyError,
     shown,
 )
-from steadyrank.remote.retrying import back_off, retry_after  # noqa: E402
+from steadyrank.remote.retrying import back_off, retry_after
 
 QUICK = {"backoff": 0.01, "retries": 2, "timeout": 1.0, "deadline": 2.0}
 
