@@ -57,14 +57,21 @@ def shuffle_stream(examples: Iterable[RankingExample], buffer: int, *, seed: int
 
 
 def load_scores(path: str | Path) -> list[ScoredList]:
-    """The scored lists of a JSON lines file."""
-    out, seen = [], Unique("example_id")
+    """The scored lists of a JSON lines file.
+
+    A presentation may stand twice only among the lists of one example that follow each other with an order: drawn orders of a short list
+    repeat. Anywhere else it is the same list given twice.
+    """
+    out, seen, last = [], Unique("example_id"), None
     try:
         for line, row in read_jsonl(path):
             try:
                 scored = scored_from_json(row)
                 at = scored.presentation
-                seen.add((scored.example_id, scored.scorer, at.order, at.windows, at.markers, at.seed), repr(scored.example_id), line)
+                key = (scored.example_id, scored.scorer, at.order, at.windows, at.markers, at.seed)
+                if at.order is None or at.seed is None or last != key[:2] or key not in seen.lines:
+                    seen.add(key, repr(scored.example_id), line)
+                last = key[:2]
             except InputError as error:
                 raise error.at(path=path, line=line) from None
             out.append(scored)

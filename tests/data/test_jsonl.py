@@ -159,3 +159,13 @@ def test_reading_lists_does_not_import_torch():
     modules = ", ".join(f"steadyrank.data.{name}" for name in ("reading", "pools", "leaks", "splits", "parquet"))
     code = f"import sys, {modules}; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+def test_drawn_orders_of_a_short_list_may_repeat(tmp_path):
+    """Ten orders of two candidates repeat by necessity; the same list a second time further down is still refused."""
+    shown = [ScoredList("q", "s", (1.0, float(n)), presentation=Presentation(order=(1, 0), seed=3)) for n in range(2)]
+    save_scores(tmp_path / "s.jsonl", shown)
+    assert load_scores(tmp_path / "s.jsonl") == shown
+    save_scores(tmp_path / "s.jsonl", [shown[0], ScoredList("p", "s", (1.0,)), shown[1]])
+    with pytest.raises(InputError, match=":3: example_id: 'q' stands on line 1 already"):
+        load_scores(tmp_path / "s.jsonl")
