@@ -22,7 +22,11 @@ def scorer_options(pairs: list[str]) -> dict[str, Any]:
 
 def score(
     scorer: Annotated[
-        str, typer.Argument(help="A model folder, hub id, or: teacher, smollm2, bm25, random, constant, first_stage, oracle.")
+        str,
+        typer.Argument(
+            help="A model folder, hub id, rerank URL, module:function, scored lists (.jsonl), or: teacher, smollm2, "
+            "bm25, random, constant, first_stage, oracle."
+        ),
     ],
     examples: Annotated[str, typer.Argument(help="A file or folder of lists, or packaged:test / packaged:shifted.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The scored lists, as JSON lines.")],
@@ -45,14 +49,22 @@ def score(
     loaded = load_scorer(scorer, **scorer_options(option or []))
     say(f"scoring {len(lists)} lists, {sum(len(item.candidates) for item in lists)} candidates, with {loaded.name}")
     scored, resumed = score_into(output, loaded, lists, presentations=presentations, seed=seed, progress=not as_json)
-    counts = {
+    counts: dict[str, Any] = {
         "lists": len(scored),
         "from_an_earlier_start": resumed,
         "candidates": sum(len(item.scores) for item in scored),
         "truncated": sum(len(item.truncated) for item in scored),
         "empty": sum(len(item.empty) for item in scored),
+        "failed": len(getattr(loaded, "failures", ())),
         "scale": loaded.scale,
         "output": str(output),
     }
     line = "{lists} lists, {candidates} scores ({scale}) in {output}; cut to fit: {truncated}; without text: {empty}".format(**counts)
-    emit(counts, as_json=as_json, lines=[line])
+    lines = [line]
+    if counts["failed"]:
+        lines.append(f"{counts['failed']} lists got no scores and are not in the file; the first: {loaded.failures[0]}")  # type: ignore[attr-defined]
+    if hasattr(loaded, "client"):
+        calls = loaded.client.counts
+        counts["remote"] = calls.to_json()
+        lines.append(f"calls: {calls.calls}, retries: {calls.retries}, failed: {calls.failures}, bytes sent: {calls.sent_bytes}")
+    emit(counts, as_json=as_json, lines=lines)

@@ -31,6 +31,13 @@ class Failure:
     presentation_index: int
     reason: str
 
+    def __str__(self) -> str:
+        return (
+            self.reason
+            if self.example_id in self.reason
+            else f"example {self.example_id!r}, presentation {self.presentation_index}: {self.reason}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:

@@ -1,6 +1,7 @@
 """A killed scoring job goes on after its last whole chunk, and never mixes two jobs."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import training_helpers as tiny
@@ -60,3 +61,22 @@ def test_another_job_begins_anew(tmp_path):
     assert resumed == 0 and scorer.seen == 10
     assert [json.loads(line)["example_id"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == [item.id for item in LISTS]
     assert len(load_scores(tmp_path / "out.jsonl")) == 10
+
+
+def test_a_scorer_that_leaves_lists_out_goes_on_at_the_right_list(tmp_path):  # counting lines would score some lists twice
+    calls, lists = [], [replace(item, query=f"query {place}") for place, item in enumerate(LISTS)]
+
+    def scores(query, documents):
+        calls.append(query)
+        if len(calls) == 9:
+            raise Killed
+        return [1.0] if query in (lists[1].query, lists[5].query) else [float(len(document)) for document in documents]
+
+    with pytest.raises(Killed):
+        score_into(tmp_path / "out.jsonl", load_scorer(scores, on_failure="skip"), lists)
+    scorer = load_scorer(scores, on_failure="skip")
+    done, resumed = score_into(tmp_path / "out.jsonl", scorer, lists)
+    assert [item.example_id for item in done] == [item.id for place, item in enumerate(lists) if place not in (1, 5)]
+    assert resumed == 6 and calls[9:] == [item.query for item in lists[8:]]
+    assert [failure.example_id for failure in scorer.failures] == [lists[1].id, lists[5].id]
+    assert len(load_scores(tmp_path / "out.jsonl")) == 8
