@@ -30,7 +30,7 @@ Part = tuple[dict[str, Any] | None, str]
 def threshold(shown: Sequence[Shown], dev: Sequence[Shown], settings: AuditSettings, chosen_on: str) -> Part:
     """The kept sets at each operating point."""
     if settings.threshold is not None:
-        points = [("given", None, settings.threshold)]
+        points: list[tuple[str, ThresholdChoice | None, float]] = [("given", None, settings.threshold)]
     elif not dev:
         return None, "there are too few lists to choose a threshold on some and report it on others; give dev lists, or a threshold"
     else:
@@ -55,7 +55,9 @@ def _choices(dev: Sequence[Shown], settings: AuditSettings) -> list[ThresholdCho
 def _point(name: str, choice: ThresholdChoice | None, value: float, shown: Sequence[Shown], settings: AuditSettings) -> dict[str, Any]:
     examples = [item.example for item in shown]
     found = ThresholdConsumer(value, relevant=settings.relevant).apply([item.scores_PK for item in shown], examples)
-    chosen = {} if choice is None else {"dev_f1": choice.f1, "dev_retention": choice.retention, "dev_lists": choice.examples}
+    chosen: dict[str, Any] = (
+        {} if choice is None else {"dev_f1": choice.f1, "dev_retention": choice.retention, "dev_lists": choice.examples}
+    )
     chosen = {key: None if item != item else item for key, item in chosen.items()}
     return {"name": name, "threshold": value, **chosen, **_with_intervals(found, examples, settings), "counts": dict(found.counts)}
 

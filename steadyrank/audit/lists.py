@@ -98,7 +98,7 @@ def _shown(example: RankingExample, lists: Sequence[ScoredList]) -> Shown:
 
 
 def width_of(shown: Shown, windows: str | None) -> tuple[int, str | None]:
-    """(candidates of one prompt, window rule) for the decomposition: as the lists say, else the scorer; else the whole pool is one prompt."""
+    """(candidates of one prompt, window rule): as the lists say, else the scorer; else the whole pool is one prompt."""
     text = shown.windows or windows
     if text is None:
         return len(shown.example.candidates), None

@@ -74,7 +74,7 @@ def _shown_order(measure: Measure, item: Shown) -> float:
 def steadiness(shown: Sequence[Shown], settings: AuditSettings) -> dict[str, Any]:
     """Measures of how far scores and rankings move, each 0 where they do not."""
     table = psi_table([item.scores_PK for item in shown])
-    columns = {
+    columns: dict[str, Any] = {
         "tau_psi": table.psi_N,
         "score_sd": [_spread(item.scores_PK) for item in shown],
         "relative_sd": [_relative(item.scores_PK) for item in shown],
@@ -101,7 +101,7 @@ def is_still(scores_PK: np.ndarray) -> bool:
 
 
 def _relative(scores_PK: np.ndarray) -> float:
-    """SD over presentations by the SD of the candidates' mean scores: 0.1 is a tenth of what tells candidates apart; nan where nothing does."""
+    """SD over presentations by the SD of the candidates' mean scores; nan where nothing tells candidates apart."""
     between = float(scores_PK.mean(0).std())
     return _spread(scores_PK) / between if between > 0 else float("nan")
 
@@ -128,8 +128,9 @@ def causes(shown: Sequence[Shown], windows: str | None) -> tuple[dict[str, Any] 
     rules = {width_of(item, windows) if item.windows or windows else None for item in usable}
     if any(rule is not None and (rule[1] or "").startswith("sliding") for rule in rules):
         return None, "under sliding windows a candidate stands in several slots"
+    laid = [width_of(item, windows) for item in usable]
     pooled = pool(
-        [decompose(item.scores_PK, item.orders_PK, width_of(item, windows)[0], windows=width_of(item, windows)[1]) for item in usable]
+        [decompose(item.scores_PK, item.orders_PK, width, windows=text) for item, (width, text) in zip(usable, laid, strict=True)]
     )
     rule = rules.pop() if len(rules) == 1 else None
     width = rule[0] if rule else max(len(item.example.candidates) for item in usable)

@@ -1,7 +1,7 @@
 """Probes that ask the scorer again: one candidate less in the pool, and the same prompts in other batches.
 
-pool:     one candidate is dropped, the others keep canonical order; how far does the order of the survivors move (Pool-PSI), and how often does
-          their top k change? The dropped candidate is drawn for each list. 0 for a scorer that reads one document at a time.
+pool:     one candidate, drawn for each list, is dropped and the others keep canonical order; how far does the order of the survivors move
+          (Pool-PSI), and how often does their top k change? 0 for a scorer that reads one document at a time.
 batching: the same lists in canonical order, handed over in another order and in smaller calls; the largest difference of a score. What is
           not 0 here is arithmetic of the batch or the server's own randomness, and bounds what "exactly" can mean.
 Both need first-stage scores and a scorer, so an audit of a file of scores has neither.

@@ -46,10 +46,10 @@ def run_audit(
 ) -> Audit:
     """Audit a scorer, or lists that it scored elsewhere.
 
-    scorer:      a Scorer, what `load_scorer` takes (a URL, a function, a file of scored lists, ...), or ScoredLists with several presentations
-                 of each example.
+    scorer:      a Scorer, what `load_scorer` takes (a URL, a function, a file of scored lists, ...), or ScoredLists with several
+                 presentations of each example.
     examples:    the lists; without relevance the audit tells steadiness only, and the threshold is set by retention.
-    dev:         lists on which the threshold is chosen; without them (and without `threshold`) half of the lists, by group, are given up for it.
+    dev:         lists on which the threshold is chosen; without them (and without `threshold`) half of the lists, by group, go there.
     answerer:    what answers questions over the top k, for lists with `answers`; absent, the embedded reader.
     scores_path: where the scored lists are kept; a killed audit goes on from there, and a finished one scores nothing again.
     settings:    fields of `AuditSettings`: presentations=10, seed=0, threshold=None, consumers=(...), kind="shuffle", ...

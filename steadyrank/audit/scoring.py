@@ -1,8 +1,8 @@
 """Score lists under their presentations into a file, chunk by chunk: a killed audit goes on after its last whole chunk.
 
-What is done stands in `<file>.part`. Its first line says what it belongs to; the line that ends a chunk says how many lists failed in it. The
-finished file has `<file>.key` beside it, so that the same command with another threshold scores nothing again. A list that the scorer left
-out (`scorer.failures`) is counted and never becomes scores.
+What is done stands in `<file>.part`. Its first line says what it belongs to; the line that ends a chunk says how many lists failed in it.
+The finished file has `<file>.key` beside it, so that the same command with another threshold scores nothing again. A list that the scorer
+left out (`scorer.failures`) is counted and never becomes scores.
 """
 
 from __future__ import annotations

@@ -64,11 +64,11 @@ class AuditSettings:
             raise ConfigError(f"retention is {self.retention!r}; give the share of candidates to keep, between 0 and 1")
         if self.threshold is not None and not float("-inf") < self.threshold < float("inf"):
             raise ConfigError(f"threshold is {self.threshold!r}; give a finite number on the scorer's scale")
-        chosen = parse_all(self.measures)
-        for measure in chosen:
+        measures = parse_all(self.measures)
+        for measure in measures:
             if not measure.closed:
                 raise ConfigError(f"measure {str(measure)!r} has no closed form over ties; the audit takes nDCG, RR, P, R, Success and AP")
-        object.__setattr__(self, "measures", tuple(str(measure) for measure in chosen))
+        object.__setattr__(self, "measures", tuple(str(measure) for measure in measures))
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> AuditSettings:

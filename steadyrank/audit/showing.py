@@ -1,7 +1,7 @@
 """One list on which a decision flips, chosen to be typical: of the lists whose kept set (else whose top choice) changes, the middle one.
 
-Not the worst list, which would frighten, and not a still one, which would soothe. The two presentations shown are the pair of that list that
-disagrees most; how many lists flip at all stands beside it.
+Not the worst list, which would frighten, and not a still one, which would soothe. The two presentations shown are the pair of that list
+that disagrees most; how many lists flip at all stands beside it.
 """
 
 from __future__ import annotations

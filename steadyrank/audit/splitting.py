@@ -1,4 +1,4 @@
-"""Which lists the threshold is chosen on. Never the reported ones: dev lists of their own, or half of the lists, split by group and query."""
+"""Which lists the threshold is chosen on. Never the reported ones: dev lists, or half of the lists, split by group and query."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_apart(examples: Sequence[RankingExample], dev: Sequence[RankingExample
 
 
 def halves(examples: Sequence[RankingExample], seed: int) -> tuple[list[RankingExample], list[RankingExample]]:
-    """(dev, reported): every second cluster of each source, in an order drawn by the clusters' names. Empty dev where there is one cluster."""
+    """(dev, reported): every second cluster of each source, in an order drawn by their names. Empty dev where there is one cluster."""
     clusters = clusters_of(examples)
     source = {cluster: example.source or "" for cluster, example in zip(reversed(clusters), reversed(examples), strict=True)}
     drawn = sorted(source, key=lambda cluster: (source[cluster], seeds.digest(seed, "audit half", cluster)))

@@ -9,8 +9,8 @@ set they do not share (1 - Jaccard at the threshold), and how often they put ano
     unsteady         above         above             above
 
 The means give the grade; `best` and `worst` are what the ends of the 95% intervals would give. Before steadiness come three findings that
-make it worthless or complete: a scorer that gives all candidates of every list the same score is useless however steady; one whose first measure
-does not lie above a random order is no better than chance; one whose scores never move is exactly steady.
+make it worthless or complete: a scorer that gives all candidates of every list the same score is useless however steady; one whose first
+measure does not lie above a random order is no better than chance; one whose scores never move is exactly steady.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ def _finding(parts: Mapping[str, Any], *, still: bool, steady: str) -> tuple[str
 def _exact(parts: Mapping[str, Any]) -> str:
     data, system = parts["data"], parts["system"]
     why = "" if system.get("reads_lists") is not False else " It reads one document at a time, so this holds by construction."
-    return f"Exactly steady: {data['presentations']} presentations of the same {_documents(data)} gave the same scores, on all {data['lists']} lists.{why}"
+    told = f"{data['presentations']} presentations of the same {_documents(data)} gave the same scores, on all {data['lists']} lists"
+    return f"Exactly steady: {told}.{why}"
 
 
 def _kept(parts: Mapping[str, Any]) -> str:
