@@ -53,13 +53,15 @@ def score(
         "lists": len(scored),
         "from_an_earlier_start": resumed,
         "candidates": sum(len(item.scores) for item in scored),
-        "truncated": sum(len(item.truncated) for item in scored),
+        "truncated": None if hasattr(loaded, "client") else sum(len(item.truncated) for item in scored),  # a service does not say
         "empty": sum(len(item.empty) for item in scored),
         "failed": len(getattr(loaded, "failures", ())),
         "scale": loaded.scale,
         "output": str(output),
     }
-    line = "{lists} lists, {candidates} scores ({scale}) in {output}; cut to fit: {truncated}; without text: {empty}".format(**counts)
+    line = "{lists} lists, {candidates} scores ({scale}) in {output}; cut to fit: {cut}; without text: {empty}".format(
+        **counts, cut="not known" if counts["truncated"] is None else counts["truncated"]
+    )
     lines = [line]
     if counts["failed"]:
         lines.append(f"{counts['failed']} lists got no scores and are not in the file; the first: {loaded.failures[0]}")  # type: ignore[attr-defined]

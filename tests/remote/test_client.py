@@ -14,7 +14,7 @@ pytest.importorskip("httpx2")
 
 from local_server import free_url, serving
 
-from steadyrank.errors import ConfigError, RunError, UserError
+from steadyrank.errors import ConfigError, MissingDependencyError, RunError, UserError
 from steadyrank.remote import (
     BadRequestError,
     Call,
@@ -266,3 +266,18 @@ def test_settings_out_of_range_are_named(setting):
 def test_importing_the_room_imports_no_http_library():
     code = "import sys, steadyrank.remote; assert not {'httpx2', 'torch'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, free_url().removesuffix("/rerank"))
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with serving(lambda body, number: (200, {}, {"n": body["n"]})) as server:
+        assert client(retries=0).post(calls(server.url, 1)[0]) == {"n": 0}
+
+
+def test_a_missing_library_is_told_with_its_install_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "steadyrank\[remote\]"'):
+        Client()

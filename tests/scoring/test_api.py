@@ -15,7 +15,7 @@ pytest.importorskip("httpx2")
 
 from local_server import free_url, serving
 
-from steadyrank import Candidate, Presentation, RankingExample, load_scorer
+from steadyrank import Candidate, Presentation, RankingExample, load_scorer, seeds
 from steadyrank.errors import ConfigError, RunError
 from steadyrank.remote import BadRequestError, RefusedError, UnreachableError, WrongReplyError
 from steadyrank.scoring.api import DIALECTS, Api
@@ -316,3 +316,40 @@ def test_a_known_host_needs_no_dialect_and_a_scorer_has_a_short_name():
     assert Api("https://api.voyageai.com/v1/rerank").dialect == "voyage" and Api("https://api.cohere.com/v2/rerank").dialect == "cohere"
     assert load_scorer("http://localhost:8080").name == "localhost:8080"
     assert load_scorer({"kind": "api", "url": "http://localhost:8080", "model": "m"}).name == "m"
+
+
+class Silent:
+    """Stands for a client where nothing is sent."""
+
+
+def test_whatever_a_reply_holds_the_scores_are_right_or_there_are_none():
+    scorer = Api("http://localhost:1/rerank", client=Silent())  # type: ignore[arg-type]
+    odd = [None, True, "0", -1, 5, 0.0, 1.5, math.nan, [], {}, 10**400]
+    outcomes = {"right": 0, "refused": 0}
+    for trial in range(3000):
+        draw = seeds.stream(0, "spoilt reply", trial)
+        found = [{"index": place, "relevance_score": score} for place, score in enumerate(RIGHT)]
+        found = [found[place] for place in draw.permutation(5)]
+        for _ in range(int(draw.integers(3))):
+            place, value = int(draw.integers(len(found))), odd[int(draw.integers(len(odd)))]
+            change = int(draw.integers(6))
+            if change == 0 and len(found) > 1:
+                del found[place]
+            elif change == 1:
+                found.append(dict(found[place]))
+            elif change == 2:
+                found[place] = {"relevance_score": 0.5}
+            elif change == 3:
+                found[place] = found[place] | {"index": value}
+            elif change == 4:
+                found[place] = found[place] | {"relevance_score": math.nan}
+            else:
+                found[place] = {**found[place], "document": value}  # says nothing
+        try:
+            scores = scorer._scores({"results": found}, 5)
+        except WrongReplyError:
+            outcomes["refused"] += 1
+        else:
+            assert scores == RIGHT
+            outcomes["right"] += 1
+    assert min(outcomes.values()) > 300
