@@ -66,6 +66,7 @@ class EncodedPrompt:
     truncated: slots whose document was cut.
     shared:    how many ids at the beginning are the same for every order of the candidates.
     type_ids:  of each id, where a model takes them from here.
+    lines:     where each slot's answer line starts, if the lines must not see each other.
     """
 
     ids: tuple[int, ...]
@@ -74,6 +75,7 @@ class EncodedPrompt:
     truncated_query: bool = False
     shared: int = 0
     type_ids: tuple[int, ...] | None = None
+    lines: tuple[int, ...] = ()
 
     @property
     def truncated_document(self) -> bool:
@@ -214,7 +216,7 @@ class BatchedScorer(TorchScorer):
             task = bar.add_task(f"scoring with {self.name}", total=len(prompts))
 
             def forward(batch: Sequence[int]) -> list[list[float]]:
-                inputs = self.to_device(self.collate([encoded[place] for place in batch]))  # type: ignore[arg-type, misc]
+                inputs = self.to_device(self.collate([encoded[place] for place in batch]))  # type: ignore[misc]
                 rows = split_rows(self.forward(model, inputs).tolist(), [len(encoded[place].slots) for place in batch])
                 bar.advance(task, len(batch))
                 return rows

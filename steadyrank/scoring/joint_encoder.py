@@ -20,7 +20,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +35,7 @@ from steadyrank.scoring.base import Scorer
 from steadyrank.scoring.batched import WIDTH, BatchedScorer, EncodedPrompt, Prompt
 from steadyrank.scoring.cross_encoder import TEMPLATE, CrossEncoder, PairFrame
 from steadyrank.scoring.fast_copy import fast_copy
-from steadyrank.scoring.joint_encoder_build import build, choose_markers, grade_rows, head_of, joint_of, plain_model
+from steadyrank.scoring.joint_encoder_build import cross_encoder_of, from_classifier, joint_of, plain_model, selected
 from steadyrank.scoring.joint_encoder_model import JointEncoderModel, tensors
 from steadyrank.scoring.text import clean
 from steadyrank.scoring.torch_scorer import is_large, quiet_loading, read_settings, weight_versions
@@ -80,7 +80,7 @@ class JointEncoder(BatchedScorer):
         self.frame = PairFrame.learn(tokenizer, self.text, use_types=takes_types)
         if len(self.frame.before) != 1:
             raise ConfigError(f"tokenizer {type(tokenizer).__name__} puts {len(self.frame.before)} tokens before a query; one is needed")
-        self._marker_ids = {token: int(tokenizer.convert_tokens_to_ids(token)) for token in self.marker_tokens}
+        self._marker_ids = {token: cast(int, tokenizer.convert_tokens_to_ids(token)) for token in self.marker_tokens}
         self._fast: tuple[Any, nn.Module] | None = None
         self._initial = {name: value.detach().clone() for name, value in model.grades.state_dict().items()} if untrained else {}
 
@@ -103,7 +103,13 @@ class JointEncoder(BatchedScorer):
 
         saved = read_settings(path)
         options.setdefault("name", Path(str(path)).name)
-        made = {"across": across, "marker_sees": marker_sees, "layers": layers, "grade_scale": grade_scale, "grade_cuts": grade_cuts}
+        made: dict[str, Any] = {
+            "across": across,
+            "marker_sees": marker_sees,
+            "layers": layers,
+            "grade_scale": grade_scale,
+            "grade_cuts": grade_cuts,
+        }
         made = {name: value for name, value in made.items() if value is not None}
         if saved.get("kind") != cls.kind:
             return cls._start(path, allow_untrained=allow_untrained, **made, **options)
@@ -139,23 +145,17 @@ class JointEncoder(BatchedScorer):
 
         grade_scale, grade_cuts: turn the cross-encoder's logit into grade logits: at logit c_g the grades g-1 and g are equally likely.
         """
-        scorer: Scorer | CrossEncoder = source if isinstance(source, CrossEncoder) else _loaded(source, allow_untrained)
-        if not isinstance(scorer, CrossEncoder):
-            raise ConfigError(f"{source!r} is a scorer of another kind; a joint encoder is made from a cross_encoder")
-        classifier = scorer.model
-        if layers is not None:
-            from steadyrank.data.models.layers import select_layers
-
-            classifier = select_layers(classifier, layers)
-        dense, out = head_of(classifier, scorer.positive_label)
+        scorer = source if isinstance(source, CrossEncoder) else cross_encoder_of(source, allow_untrained)
         tokenizer = copy.deepcopy(scorer.tokenizer)
-        tokens = choose_markers(tokenizer, width)
-        model = build(classifier.base_model, tokenizer, tokens, joint_of(across, marker_sees))
-        with torch.no_grad():
-            model.dense.load_state_dict(dense)
-            weight, bias = grade_rows(out["weight"], out["bias"], scale=grade_scale, cuts=grade_cuts)
-            model.grades.weight.copy_(weight)
-            model.grades.bias.copy_(bias)
+        model, tokens = from_classifier(
+            scorer.model if layers is None else selected(scorer.model, layers),
+            tokenizer,
+            label=scorer.positive_label,
+            width=width,
+            joint=joint_of(across, marker_sees),
+            scale=grade_scale,
+            cuts=grade_cuts,
+        )
         options = {"template": scorer.template, "name": f"joint-{scorer.name}", "max_length": scorer.max_length, **options}
         return cls(model, tokenizer, width=width, marker_tokens=tokens, untrained=scorer.untrained, **options)
 
@@ -192,7 +192,7 @@ class JointEncoder(BatchedScorer):
     @property
     def untrained(self) -> bool:
         """Whether the grade head still holds exactly the random numbers it was made with."""
-        state = self.model.grades.state_dict()
+        state = cast(nn.Module, self.model.grades).state_dict()
         return bool(self._initial) and all(torch.equal(state[name].cpu(), value.cpu()) for name, value in self._initial.items())
 
     @property
@@ -304,12 +304,3 @@ class JointEncoder(BatchedScorer):
             "marker_sees": self.marker_sees,
             "untrained": self.untrained,
         }
-
-
-def _loaded(source: str | Path | Mapping[str, Any], allow_untrained: bool) -> Scorer:
-    from steadyrank.scoring.loading import load_scorer
-
-    options = {"allow_untrained": True} if allow_untrained else {}
-    if isinstance(source, Mapping):
-        return load_scorer(source, **options)
-    return load_scorer(str(source), kind="cross_encoder", **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from steadyrank.errors import ConfigError
+from steadyrank.scoring.cross_encoder import CrossEncoder
 from steadyrank.scoring.joint_encoder_model import ACROSS, MARKER_SEES, JointEncoderModel
 from steadyrank.scoring.torch_scorer import quiet_loading
 
@@ -69,9 +70,7 @@ def plain_model(
     with quiet_loading():
         encoder: Any = AutoModel.from_pretrained(path, dtype=torch.float32)
     if layers is not None:
-        from steadyrank.data.models.layers import select_layers
-
-        encoder = select_layers(encoder, layers)
+        encoder = selected(encoder, layers)
     tokenizer = AutoTokenizer.from_pretrained(path)
     tokens = choose_markers(tokenizer, width)
     return build(encoder, tokenizer, tokens, joint), tokenizer, tokens
@@ -103,3 +102,46 @@ def grade_rows(weight_D: Tensor, bias: Tensor, *, scale: float, cuts: Sequence[f
     grades_4 = torch.arange(4, dtype=torch.float32)
     offsets_4 = torch.tensor([0.0, *cuts]).cumsum(0)
     return grades_4[:, None] * scale * weight_D, scale * (grades_4 * bias - offsets_4)
+
+
+def from_classifier(
+    classifier: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    label: int,
+    width: int,
+    joint: dict[str, str],
+    scale: float,
+    cuts: Sequence[float],
+) -> tuple[JointEncoderModel, list[str]]:
+    """(the network with this classifier's encoder and its head in ordinal form, its marker tokens); the tokenizer learns the markers."""
+    dense, out = head_of(classifier, label)
+    tokens = choose_markers(tokenizer, width)
+    model = build(classifier.base_model, tokenizer, tokens, joint)
+    with torch.no_grad():
+        model.dense.load_state_dict(dense)
+        weight, bias = grade_rows(out["weight"], out["bias"], scale=scale, cuts=cuts)
+        model.grades.weight.copy_(weight)
+        model.grades.bias.copy_(bias)
+    return model, tokens
+
+
+def selected(model: Any, layers: Sequence[int]) -> Any:
+    """A copy with the named layers only."""
+    from steadyrank.data.models.layers import select_layers
+
+    return select_layers(model, layers)
+
+
+def cross_encoder_of(source: str | Path | Mapping[str, Any], allow_untrained: bool) -> CrossEncoder:
+    """The cross-encoder that a spec names."""
+    from steadyrank.scoring.loading import load_scorer
+
+    options = {"allow_untrained": True} if allow_untrained else {}
+    spec = dict(source) if isinstance(source, Mapping) else {"model": str(source)}
+    scorer = load_scorer({"kind": CrossEncoder.kind, **spec}, **options)
+    if not isinstance(scorer, CrossEncoder):
+        raise ConfigError(
+            f"{source!r} is a scorer of kind {getattr(scorer, 'kind', scorer.name)!r}; a joint encoder is made from a cross_encoder"
+        )
+    return scorer

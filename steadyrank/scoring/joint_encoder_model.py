@@ -29,7 +29,7 @@ PADDING = -1
 class JointEncoderModel(PreTrainedModel):
     """An encoder with four grade logits read at each marker. `config.joint` holds `across` and `marker_sees`."""
 
-    config_class = PreTrainedConfig  # type: ignore[assignment]
+    config_class = PreTrainedConfig
     _supports_sdpa = True
 
     def __init__(self, config: Any):

@@ -18,6 +18,7 @@ SCORERS: dict[str, str] = {
     "cross_encoder": "steadyrank.scoring.cross_encoder:CrossEncoder",
     "yes_logit": "steadyrank.scoring.yes_logit:YesLogit",
     "joint_encoder": "steadyrank.scoring.joint_encoder:JointEncoder",
+    "expected_grade": "steadyrank.scoring.expected_grade:ExpectedGrade",
     "bm25": "steadyrank.scoring.bm25:Bm25",
     "random": "steadyrank.scoring.references:Random",
     "constant": "steadyrank.scoring.references:Constant",
