@@ -14,16 +14,77 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?", re.UNICODE)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'A-Z0-9])|\n+")
+_SENTENCE = re.compile(r"(?<=\w\w\w[.!?])\s+(?=[\"'A-Z0-9])|\n+")
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _YEAR = re.compile(rf"\b(?:\d{{1,2}} )?(?:{_MONTH} (?:\d{{1,2}}, )?)?(?:1\d|20)\d\d\b")
 _NUMBER = re.compile(r"-?\d[\d,.]*\d|\d")
 _NAME = re.compile(r"\b[A-Z][\w'’.&-]*(?:\s+(?:of|the|and|de|von|van|for|in|la)(?=\s+[A-Z0-9])|\s+[A-Z0-9][\w'’.&-]*)*")
-_STATED = re.compile(r"(?:^[^:]{1,80}:| is| are| was| were| of| measures)\s+([^:;(]{1,60}?)\s*(?:[;(].*)?\.?$")
+_STATED = (  # what a short sentence states, last verb first
+    re.compile(r"^.* (?:is|are|was|were|measures)\s+([^:;(]{1,60}?)\s*(?:[;(].*)?\.?$"),
+    re.compile(r"^[^:]{1,80}:\s+([^:;(]{1,60}?)\s*(?:[;(].*)?\.?$"),
+    re.compile(r"^.* of\s+([^:;(]{1,60}?)\s*(?:[;(].*)?\.?$"),
+)
 _YES_NO = ("is", "are", "was", "were", "do", "does", "did", "can", "could", "has", "have", "had", "will", "would")
 _STOP = frozenset(
-    "a an the of in on at to for from by with and or as is are was were be been do does did has have had it its this that these those which "
-    "who whom whose what when where why how many much long old than into about not no he she his her they their".split()
+    [
+        "a",
+        "about",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "by",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "his",
+        "how",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "long",
+        "many",
+        "much",
+        "no",
+        "not",
+        "of",
+        "old",
+        "on",
+        "or",
+        "she",
+        "than",
+        "that",
+        "the",
+        "their",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "whom",
+        "whose",
+        "why",
+        "with",
+    ]
 )
 _SHORT = 25  # words of a sentence that states one fact, whose last part is then an answer
 _REACH = 60  # how far (in characters) a span may stand from a question word and still profit from it
@@ -63,9 +124,9 @@ def _spans(question: str, asked: Sequence[str], wanted: set[str], sentence: str,
     """(span, bonus) of one sentence: what kind of answer it is, and how near it stands to heavy question words."""
     kind = _kind(asked)
     marks = [(match.start(), weight.get(_stem(match.group().lower()), 0.0)) for match in _WORD.finditer(sentence)]
-    stated = _STATED.search(sentence) if len(marks) <= _SHORT else None
-    if stated and kind != "number":
-        yield stated.group(1).strip(" .,"), 2.0
+    stated = next((found for form in _STATED if (found := form.search(sentence))), None) if len(marks) <= _SHORT else None
+    if stated:
+        yield stated.group(1).strip(" .,"), 1.0 if kind == "number" else 2.0
     patterns = {"year": ((_YEAR, 2.0),), "number": ((_NUMBER, 2.0),), "name": ((_NAME, 1.0), (_YEAR, -1.0))}[kind]
     for pattern, bonus in patterns:
         for match in pattern.finditer(sentence):

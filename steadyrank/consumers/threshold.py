@@ -157,7 +157,7 @@ class ThresholdConsumer:
 
     def _row(self, mask_PK: np.ndarray, example: RankingExample, counts: dict[str, int]) -> tuple[dict[str, float], bool]:
         counted, empty_pairs = mask_jaccard(mask_PK, empty="count")
-        is_empty_P = ~mask_PK.any(1)
+        is_empty_P: np.ndarray = mask_PK.sum(1) == 0
         counts["all_empty"] += bool(is_empty_P.all())
         counts["empty_pairs"] += empty_pairs
         row = {
@@ -167,7 +167,7 @@ class ThresholdConsumer:
             "set_flip": flip_rate(mask_K.tobytes() for mask_K in mask_PK),
             "document_flip": document_flip_rate(mask_PK),
             "retention": float(mask_PK.mean()) if mask_PK.size else float("nan"),
-            "empty": float(is_empty_P.mean()) if len(is_empty_P) else float("nan"),
+            "empty": float(is_empty_P.mean()) if is_empty_P.size else float("nan"),
             "precision": float("nan"),
             "recall": float("nan"),
             "f1": float("nan"),
@@ -203,7 +203,8 @@ def _grid(values_N: np.ndarray, is_published: bool) -> np.ndarray:
 
 def _f1(scores_PK: np.ndarray, grades: Sequence[float] | None, grid_T: np.ndarray, relevant: float) -> np.ndarray | None:
     """Mean set F1 over presentations at each threshold; None without a relevant document."""
-    if grades is None or not (is_relevant_K := np.asarray(grades, dtype=np.float64) >= relevant).any():
+    is_relevant_K = np.greater_equal(np.asarray([] if grades is None else grades, dtype=np.float64), relevant)
+    if not is_relevant_K.any():
         return None
     kept_PKT = scores_PK[:, :, None] >= grid_T
     found_PT = (kept_PKT & is_relevant_K[None, :, None]).sum(1)
