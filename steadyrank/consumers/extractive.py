@@ -2,8 +2,9 @@
 
 It weighs question words by how rare they are among the given sentences, finds the sentences that hold most of that weight (earlier passages
 first among equals), and takes from them the span that fits the question word: a year, a number, a name that the question does not
-hold, or what follows the colon of a `field: value` sentence. Good enough that better passages give better answers; no language
-understanding, and no claim beyond that. Being sharp at ties, it flips as a real reader does when its context changes.
+hold, what a short sentence states (`field: value`), yes or no, or one of two names to choose from. Good enough that better passages give
+better answers; no language understanding, and no claim beyond that. Being sharp at ties, it flips as a real reader does when its context
+changes.
 """
 
 from __future__ import annotations
@@ -108,12 +109,26 @@ class ExtractiveReader:
         scored = [(sum(weight.get(word, 0.0) for word in words), -place) for place, words in enumerate(held)]
         if asked and asked[0] in _YES_NO:
             return "yes" if max(scored)[0] >= 0.6 * sum(weight.values()) else "no"
+        options = _options(question)
+        if options:
+            return max(options, key=lambda option: _support(option, sentences, scored))
         best, found = -math.inf, ""
         for overlap, place in sorted(scored, reverse=True)[:4]:
             for span, bonus in _spans(question, asked, wanted, sentences[-place], weight):
                 if overlap + bonus > best:
                     best, found = overlap + bonus, span
         return found
+
+
+def _options(question: str) -> list[str]:
+    """The two names that a question lets choose from ("..., A or B?"); none where it is no such question."""
+    named = re.search(r"([A-Z][^,?]*?),? or ((?:the )?[A-Z][^,?]*)\??\s*$", question)
+    return [named.group(1).strip(), named.group(2).strip()] if named else []
+
+
+def _support(option: str, sentences: Sequence[str], scored: Sequence[tuple[float, int]]) -> float:
+    """How much of the question the sentences about this option hold."""
+    return sum(overlap for (overlap, _), sentence in zip(scored, sentences, strict=True) if option.lower() in sentence.lower())
 
 
 def _sentences(passage: str) -> list[str]:
@@ -127,10 +142,12 @@ def _spans(question: str, asked: Sequence[str], wanted: set[str], sentence: str,
     stated = next((found for form in _STATED if (found := form.search(sentence))), None) if len(marks) <= _SHORT else None
     if stated:
         yield stated.group(1).strip(" .,"), 1.0 if kind == "number" else 2.0
+    only_year = "year" in asked
     patterns = {"year": ((_YEAR, 2.0),), "number": ((_NUMBER, 2.0),), "name": ((_NAME, 1.0), (_YEAR, -1.0))}[kind]
     for pattern, bonus in patterns:
         for match in pattern.finditer(sentence):
             span = match.group().strip(" .,")
+            span = span[-4:] if kind == "year" and only_year else span
             words = {word.lower() for word in _WORD.findall(span)}
             if not span or words <= wanted | _STOP:
                 continue

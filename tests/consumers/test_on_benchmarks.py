@@ -8,7 +8,7 @@ from steadyrank.consumers import ExtractiveReader, PreferenceConsumer, ReaderCon
 from steadyrank.data.benchmarks import read_benchmark
 from steadyrank.seeds import stream
 
-P = 6
+P = 4
 
 
 def orders_of(examples):
@@ -28,8 +28,8 @@ def bm25(examples):
 
 
 def test_hotpotqa_reader(shared_dir):
-    examples = read_benchmark("hotpotqa", shared_dir / "data" / "hotpotqa" / "hotpot.json")[:60]
-    consumer = ReaderConsumer(ExtractiveReader(), k=3)
+    examples = read_benchmark("hotpotqa", shared_dir / "data" / "hotpotqa" / "hotpot.json")[:150]
+    consumer = ReaderConsumer(ExtractiveReader(), k=2)
     scored = (bm25(examples), graded(examples, 0.3), graded(examples, 30))
     steady, good, blind = (consumer.apply(one, examples, orders=orders_of(examples)) for one in scored)
     assert steady.mean("answer_flip") == steady.mean("context_flip") == 0.0
@@ -37,7 +37,7 @@ def test_hotpotqa_reader(shared_dir):
     assert steady.mean("has_gold") > 0.9
     assert good.mean("has_gold") > blind.mean("has_gold")
     assert 0 < good.mean("answer_flip") < blind.mean("answer_flip")
-    assert steady.mean("f1") > 0.1  # words of answers are found at all
+    assert good.mean("f1") > blind.mean("f1")
 
 
 RESPONSES = [

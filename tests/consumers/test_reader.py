@@ -127,7 +127,9 @@ def test_extractive_reader_answers_from_what_it_is_given():
     assert reader.answer("", ["Some text."]) == ""
     assert reader.answer("When was the bridge built?", ["The bridge was built in 1932.", "It is long."]) == "1932"
     assert reader.answer("How many rooms does the castle have?", ["The castle has 41 rooms and a garden."]) == "41"
+    assert reader.answer("In what year was it built?", ["It was built on 3 May 1932."]) == "1932"
     assert reader.answer("Is Mali dry?", ["Mali is dry."]) == "yes"
+    assert reader.answer("Which band came first, Queen or Rush?", ["Rush came first as a band.", "Queen sings."]) == "Rush"
 
 
 def test_better_rankings_read_better():
