@@ -18,7 +18,7 @@ _NAMES = {
     "load_scorer": "steadyrank.scoring",
     "evaluate": "steadyrank.evaluation", "compare": "steadyrank.evaluation",
 }  # fmt: skip
-_ROOMS = ("data", "evaluation", "lists", "metrics", "objectives", "policy", "rewards", "scoring", "training")
+_ROOMS = ("consumers", "data", "evaluation", "lists", "metrics", "objectives", "policy", "rewards", "scoring", "stability", "training")
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 
