@@ -33,6 +33,7 @@ class KlToBase(ViewObjective):
     Settings = KlToBaseSettings
     settings: KlToBaseSettings
     shadow_decay = 1.0
+    reads_logits = True
 
     @property
     def laid(self) -> LaidViews:

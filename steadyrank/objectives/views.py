@@ -24,6 +24,7 @@ from steadyrank.objectives.base import LossSum
 from steadyrank.objectives.settings import Settings, number
 from steadyrank.rewards.targets import logit
 
+SCALES = ("probability", "logit")
 Kind = Literal["first_stage", "shuffle", "within"]
 
 
@@ -103,6 +104,8 @@ class ViewObjective:
     """Fields of `Beside` that must be there."""
     shadow_decay: float | None = None
     """Decay of the shadow model's moving average; 1 keeps the start; None: no shadow."""
+    reads_logits: ClassVar[bool] = False
+    """Whether it wants grade logits where the scorer has them."""
     num_samples = 0
     anchor: Literal["teacher", "reference"] | None = None
 

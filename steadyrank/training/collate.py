@@ -105,7 +105,7 @@ class Collator:
         self.tokens = TokenStore(scorer, data.examples, budget=settings.cache_tokens)
 
     def __call__(self, draws: Sequence[Draw]) -> dict[str, Any]:
-        encoded = self.tokens.get([draw.index for draw in draws])
+        encoded = self.encoded(draws)
         sizes = [sum(len(pair.ids) for pair in pairs) for pairs in encoded]
         parts = [
             self.part([draws[place] for place in group], [encoded[place] for place in group])
@@ -114,6 +114,15 @@ class Collator:
         live = torch.stack([part["live_B"].sum() for part in parts]).sum()
         ids = [self.data.examples[draw.index].id for draw in draws if not draw.is_ghost]
         return {"parts": parts, "live": live, "ids": ids, "tokens": sum(sizes)}
+
+    def encoded(self, draws: Sequence[Draw]) -> list[list[Any]]:
+        """What is forwarded for each draw; every item has `ids`."""
+        return self.tokens.get([draw.index for draw in draws])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What was cut to fit, once a list."""
+        return {"truncated_documents": self.tokens.truncated_documents, "truncated_queries": self.tokens.truncated_queries}
 
     def part(self, draws: Sequence[Draw], encoded: Sequence[list[Any]]) -> Part:
         """The tensors of one forward and its lists. `chunks` holds several inputs where the score gradient is taken in chunks."""

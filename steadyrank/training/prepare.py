@@ -1,7 +1,7 @@
 """What a run learns from, made ready once: examples without empty documents, capped pools, targets and anchors, and a count of
 everything changed.
 
-    targets   what `objective.target` asks for: teacher utilities, or gold grades (an unjudged candidate counts as grade 0)
+    targets   what `objective.target` asks for: teacher utilities, gold grades (an unjudged candidate counts as grade 0), or labels
     anchors   what `objective.anchor` asks for: teacher utilities, or the scores of the model before training; none where the targets serve
 """
 
@@ -39,13 +39,17 @@ def prepare(
     *,
     teacher_scores: Scores | None = None,
     reference_scores: Scores | None = None,
+    labels: Any = None,
 ) -> TrainingLists:
     """The lists of a run; an objective whose targets or anchors are missing raises `ConfigError`."""
     teacher = _rows(teacher_scores, train, "teacher_scores")
     reference = _rows(reference_scores, train, "reference_scores")
     counts = dict.fromkeys(("unjudged_candidates", "empty_documents", "skipped_lists_below_two_candidates"), 0)
     counts = {"lists": len(train), **counts}
-    goal = teacher if objective.target == "teacher" else _gold(train, objective, counts)
+    if objective.target == "labels":
+        goal: list[list[float]] | None = _labels(train, objective, labels)
+    else:
+        goal = teacher if objective.target == "teacher" else _gold(train, objective, counts)
     if goal is None:
         raise ConfigError(f"objective {objective.name!r} learns from a teacher; give teacher_scores")
     anchor = _anchor(objective, teacher, reference)
@@ -97,6 +101,19 @@ def _gold(train: Sequence[RankingExample], objective: Any, counts: dict[str, int
         counts["unjudged_candidates"] += sum(grade < 0 for grade in example.relevance)
         rows.append([max(grade, 0.0) for grade in example.relevance])
     return rows
+
+
+def _labels(train: Sequence[RankingExample], objective: Any, labels: Any) -> list[list[float]]:
+    """The label of a list that the objective reads: of the first pass, or the mean over at least two."""
+    if labels is None:
+        raise ConfigError(f"objective {objective.name!r} learns from labels in [0, 1]; give labels (a recipe's `labels:` block)")
+    which = objective.settings.labels
+    if which == "mean" and labels.num_passes < 2:
+        raise ConfigError(
+            f"objective {objective.name!r} reads labels averaged over passes, and these have {labels.num_passes}; "
+            "set labels.passes to 2 or more, or labels: first in the objective's settings"
+        )
+    return list(labels.rows(train, which=which))
 
 
 def _anchor(objective: Any, teacher: list[list[float]] | None, reference: list[list[float]] | None) -> list[list[float]] | None:

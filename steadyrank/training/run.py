@@ -3,6 +3,7 @@
 OUTPUT/config.yaml        settings, objective, and what the caller says about the run
 OUTPUT/environment.json   versions, machine, load
 OUTPUT/data.json          fingerprints and counts of what was learnt from
+OUTPUT/labels.jsonl       labels in [0, 1] with their provenance, where the objective regresses on them
 OUTPUT/log.jsonl          one row a step;  dev.jsonl: one row an evaluation;  tensorboard/
 OUTPUT/checkpoints/       the newest checkpoint, while the run is unfinished
 OUTPUT/best/  final/      models: the best on dev (the start itself, if nothing improved on it) and the last
@@ -30,18 +31,21 @@ from steadyrank.records import RankingExample
 from steadyrank.training import environment, lora, precision
 from steadyrank.training.card import render
 from steadyrank.training.collate import Collator
-from steadyrank.training.dev import DevSet
+from steadyrank.training.dev import DevSet, ViewDevSet
+from steadyrank.training.labels import Labels
 from steadyrank.training.prepare import Scores, TrainingLists, prepare, utilities
 from steadyrank.training.result import TrainResult
 from steadyrank.training.sampling import StepSampler, count_steps
 from steadyrank.training.saving import Saver
-from steadyrank.training.settings import TrainSettings
+from steadyrank.training.settings import TrainSettings, ViewSettings
 from steadyrank.training.trainer import RankTrainer, arguments, quiet
+from steadyrank.training.view_trainer import ViewTrainer
+from steadyrank.training.views import ViewCollator, describe_views, fitting, plan, reads_views
 from steadyrank.training.watch import Say, Watch, tensorboard
 
 _OWN = (
-    "config.yaml", "environment.json", "data.json", "reference.jsonl", "log.jsonl", "dev.jsonl", "checkpoints", "best", "final",
-    "result.json", "tensorboard",
+    "config.yaml", "environment.json", "data.json", "reference.jsonl", "labels.jsonl", "log.jsonl", "dev.jsonl", "checkpoints",
+    "best", "final", "result.json", "tensorboard",
 )  # fmt: skip
 _FREE = ("tensorboard", "num_workers", "save_every", "cache_tokens")  # they change no number, so a resumed run may differ in them
 _ANEW = "give another output, or --restart (resume=False) to throw that run away"
@@ -56,6 +60,7 @@ def train(
     dev: Sequence[RankingExample] | None = None,
     teacher_scores: Scores | None = None,
     reference_scores: Scores | None = None,
+    labels: Labels | None = None,
     output: str | Path,
     resume: bool = True,
     describe: Mapping[str, Any] | None = None,
@@ -66,10 +71,12 @@ def train(
     teacher_scores:   utilities of the teacher, one row a training list, canonical order; ScoredLists with probabilities become logits.
     reference_scores: utilities of the student before training, for objectives held near their start; computed here when they are
     needed and absent.
+    labels:           of every training list, in [0, 1], for objectives that regress on them.
     resume:           go on where an earlier start of the same run stopped (a finished one is read back); False begins anew.
     describe:         plain values for config.yaml and the model card: recipe, title, summary, licence, data_licences, student, teacher.
     """
-    run = _Run(settings, student, objective, Path(output), dict(describe or {}), say)
+    run = _Run(settings, student, fitting(objective, student), Path(output), dict(describe or {}), say)
+    run.labels = labels
     try:
         finished = run.open(train, dev, teacher_scores, resume=resume)
         return finished or run.go(train, dev, teacher_scores, reference_scores)
@@ -89,6 +96,7 @@ class _Run:
         self.say = say if self.is_writer else lambda text: None
         self.notes: list[str] = []
         self.data: dict[str, Any] = {}
+        self.labels: Labels | None = None
 
     def open(
         self, train: Sequence[RankingExample], dev: Sequence[RankingExample] | None, teacher: Scores | None, *, resume: bool
@@ -106,6 +114,10 @@ class _Run:
             "teacher": _score_print(teacher),
             "student": self.student.fingerprint,
         }
+        if reads_views(self.objective):
+            self.data["views"] = describe_views(plan(self.objective, self.settings.views), self.settings.views)
+        if self.labels is not None:
+            self.data["labels"] = {"fingerprint": self.labels.fingerprint, "kind": self.labels.kind, **self.labels.provenance}
         config: dict[str, Any] = {"settings": self.settings.to_mapping(), "objective": self._objective()}
         config |= {"about": self.describe} if self.describe else {}
         before = self.output / "config.yaml"
@@ -132,8 +144,8 @@ class _Run:
             raise ConfigError(f"{self.output} holds another run ({was}); {_ANEW}")
         if (self.output / "data.json").exists():
             old_data = files.read_json(self.output / "data.json")
-            for name in ("train", "dev", "teacher", "student"):
-                if old_data.get(name) != self.data[name]:
+            for name in ("train", "dev", "teacher", "student", "labels"):
+                if _printed(old_data.get(name)) != _printed(self.data.get(name)):
                     raise ConfigError(f"{self.output} holds a run with another {name}; {_ANEW}")
 
     def go(
@@ -148,7 +160,7 @@ class _Run:
         for note in self.notes:
             self.say(note)
         saver = Saver(self.student, wrapped=wrapped, start=start, probes=list(dev or train))
-        devset = DevSet(dev, best_measure=self.settings.best_measure, path=self.output / "dev.jsonl") if dev else None
+        devset = self._dev_set(dev) if dev else None
         if devset is not None:
             devset.check()
         trainer, watch, steps = self._trainer(lists, wrapped or self.student.model, devset, saver)
@@ -168,8 +180,10 @@ class _Run:
     def _lists(self, train: Sequence[RankingExample], teacher: Scores | None, reference: Scores | None) -> TrainingLists:
         if self.objective.anchor == "reference" and reference is None:
             reference = self._reference(train)
-        lists = prepare(train, self.objective, teacher_scores=teacher, reference_scores=reference)
+        lists = prepare(train, self.objective, teacher_scores=teacher, reference_scores=reference, labels=self.labels)
         if self.is_writer:
+            if self.labels is not None:
+                self.labels.write(self.output / "labels.jsonl")
             files.write_json(self.output / "data.json", {**self.data, "counts": lists.counts})
             files.write_json(self.output / "environment.json", environment.describe())
         return lists
@@ -180,10 +194,17 @@ class _Run:
         if path.exists():
             return [row["scores"] for _, row in files.read_jsonl(path)]
         self.say(f"scoring {len(train)} lists with the model before training, which the objective is held near")
-        rows = [list(scored.scores) for scored in self.student.score_examples(train)]
+        rows = [utilities(scored) for scored in self.student.score_examples(train)]
         if self.is_writer:
             files.write_jsonl(path, ({"example_id": example.id, "scores": row} for example, row in zip(train, rows, strict=True)))
         return rows
+
+    def _dev_set(self, dev: Sequence[RankingExample]) -> DevSet:
+        known: dict[str, Any] = {"best_measure": self.settings.best_measure, "path": self.output / "dev.jsonl"}
+        if not reads_views(self.objective):
+            return DevSet(dev, **known)
+        views = self.settings.views or ViewSettings()
+        return ViewDevSet(dev, presentations=views.dev_presentations, seed=self.settings.seed, **known)
 
     def _trainer(self, lists: TrainingLists, model: Any, dev: DevSet | None, saver: Saver) -> tuple[RankTrainer, Watch, int]:
         settings = self.settings
@@ -195,8 +216,14 @@ class _Run:
             rank=args.process_index, world=args.world_size,
         )  # fmt: skip
         budget = settings.tokens_per_forward or (32_768 if args.device.type == "cuda" else 4_096)
-        collator = Collator(self.student, self.objective, lists, settings=settings, tokens_per_forward=budget)
-        trainer = RankTrainer(
+        common: dict[str, Any] = {"settings": settings, "tokens_per_forward": budget}
+        kind: type[RankTrainer] = RankTrainer
+        if reads_views(self.objective):
+            kind, laid = ViewTrainer, plan(self.objective, settings.views)
+            collator: Collator = ViewCollator(self.student, self.objective, lists, laid=laid, **common)
+        else:
+            collator = Collator(self.student, self.objective, lists, **common)
+        trainer = kind(
             scorer=self.student, objective=self.objective, settings=settings, collator=collator, sampler=sampler, model=model, args=args
         )
         board = tensorboard(self.output, wanted=settings.tensorboard) if self.is_writer else None
@@ -240,8 +267,7 @@ class _Run:
         resumed_from: int | None,
     ) -> TrainResult:
         best = dev.best() if dev is not None else None
-        tokens = trainer.collator.tokens
-        counts = {**lists.counts, "truncated_documents": tokens.truncated_documents, "truncated_queries": tokens.truncated_queries}
+        counts = {**lists.counts, **trainer.collator.counts}
         by_step = {row["step"]: row["measures"] for row in dev.rows} if dev is not None else {}
         warnings = list(watch.warnings)
         if best is not None and best["step"] == 0:
@@ -313,6 +339,11 @@ def _seed_head(student: Any, seed: int) -> None:
 def _fingerprint(examples: Sequence[RankingExample]) -> dict[str, Any]:
     rows = [[example.id, example.query, example.instruction, example.documents, example.relevance] for example in examples]
     return {"lists": len(rows), "fingerprint": files.fingerprint(rows)}
+
+
+def _printed(value: Any) -> Any:
+    """What identifies a part of the data."""
+    return value.get("fingerprint") if isinstance(value, dict) else value
 
 
 def _score_print(scores: Scores | None) -> str | None:

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from steadyrank.data.presenting import MARKERS
 from steadyrank.errors import ConfigError, unknown_name
 
 PRECISIONS = ("auto", "fp32", "bf16", "bf16_resident")
 SCORE_GRADIENTS = ("auto", "direct", "chunked")
+VIEW_KINDS = ("first_stage", "shuffle", "within")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,35 @@ class LoraSettings:
         _check_number(self, "r", "lora", low=1, whole=True)
         _check_number(self, "alpha", "lora", above=0)
         _check_number(self, "dropout", "lora", low=0, below=1)
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """How lists are laid for a scorer of whole lists. What is absent is as the objective asks."""
+
+    count: int | None = None
+    """Views of each list an update."""
+    kind: tuple[str, ...] | None = None
+    """first_stage | shuffle | within (inside its window, companions fixed); a list gives each view its own, the last one repeated."""
+    markers: tuple[str, ...] | None = None
+    """Marker schemes, one drawn for each view; absent leaves them to the scorer."""
+    dev_presentations: int = 4
+    """Orders in which every dev list is scored, beside its own."""
+
+    def __post_init__(self) -> None:
+        for name, known in (("kind", VIEW_KINDS), ("markers", MARKERS)):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            value = (value,) if isinstance(value, str) else tuple(value)
+            object.__setattr__(self, name, value)
+            for one in value:
+                if one not in known:
+                    raise unknown_name(f"views.{name}", one, known)
+            if not value:
+                raise ConfigError(f"views.{name} is empty; name at least one, or leave it out")
+        _check_number(self, "count", "views", low=1, whole=True)
+        _check_number(self, "dev_presentations", "views", low=1, whole=True)
 
 
 @dataclass(frozen=True)
@@ -83,6 +114,8 @@ class TrainSettings:
     auto: chunked only for a list of more than four times `tokens_per_forward`."""
     lora: LoraSettings | None = None
     """Train adapters instead of all weights."""
+    views: ViewSettings | None = None
+    """How lists are laid for a scorer of whole lists; None: as the objective asks."""
     drop_flat: bool = False
     """Leave out lists whose targets are all equal: they then add nothing to KL and entropy terms nor to the denominator."""
     cache_tokens: int = 200_000_000
@@ -95,6 +128,8 @@ class TrainSettings:
     def __post_init__(self) -> None:
         if isinstance(self.lora, Mapping):
             object.__setattr__(self, "lora", _build(LoraSettings, self.lora, "training.lora"))
+        if isinstance(self.views, Mapping):
+            object.__setattr__(self, "views", _build(ViewSettings, self.views, "training.views"))
         object.__setattr__(self, "adam_betas", tuple(self.adam_betas))
         for name in ("learning_rate", "epochs"):
             _check_number(self, name, above=0)
@@ -120,6 +155,8 @@ class TrainSettings:
         values["adam_betas"] = list(self.adam_betas)
         if self.lora is not None and not isinstance(self.lora.targets, str):
             values["lora"]["targets"] = list(self.lora.targets)
+        if self.views is not None:
+            values["views"] |= {name: list(value) for name, value in values["views"].items() if isinstance(value, tuple)}
         return values
 
 

@@ -109,15 +109,23 @@ class RankTrainer(Trainer):
 
     def loss_of(self, scores_N: Tensor, part: Part, num_items: Any) -> Tensor:
         """This part's share of the step's loss. Data parallel training averages gradients, hence the factor."""
-        scores_BK, _ = lists.pad(scores_N, part["sizes"])
+        scores = self.laid_out(scores_N, part)
         try:
-            step = self.objective(scores_BK, part["targets_BK"], part["mask_BK"], anchor_BK=part["anchor_BK"], noise_BGK=part["noise_BGK"])
+            step = self.step_of(scores, part)
         except NonFiniteScoreError as error:
-            raise RunError(broken_scores(self.state.global_step + 1, scores_BK, part["ids"])) from error
+            raise RunError(broken_scores(self.state.global_step + 1, scores.flatten(1), part["ids"])) from error
         self.record.add(step)
         count = part["live_B"].sum() if num_items is None else num_items
         loss = step.total * self.args.world_size / count.clamp(min=1)
         return loss if loss.requires_grad else loss + 0.0 * scores_N.sum()
+
+    def laid_out(self, scores_N: Tensor, part: Part) -> Tensor:
+        """The flat scores as the objective reads them, lists first."""
+        return lists.pad(scores_N, part["sizes"])[0]
+
+    def step_of(self, scores: Tensor, part: Part) -> Any:
+        """The objective's `LossSum` of one part."""
+        return self.objective(scores, part["targets_BK"], part["mask_BK"], anchor_BK=part["anchor_BK"], noise_BGK=part["noise_BGK"])
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
         norm = float(super()._get_grad_norm(model, grad_norm=grad_norm))

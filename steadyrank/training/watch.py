@@ -17,6 +17,7 @@ from steadyrank import files
 from steadyrank.training.dev import DevSet
 
 Say = Callable[[str], None]
+_COLLAPSED = 0.01  # on [0, 1]; scores that vary less inside a list rank by noise
 _NO_SIGNAL_STEPS = 20  # so many steps without any reward difference, or without a gradient, and the run says so
 
 
@@ -79,8 +80,14 @@ class Watch(TrainerCallback):
         if is_best:
             self.save_best(step)
         shown = ", ".join(f"{name} {value:.4f}" for name, value in row["measures"].items())
+        shown += f", tau-PSI {row['tau_psi']:.3f}" if row.get("tau_psi") is not None else ""
         self.say(f"step {step}: dev {shown}{' (best)' if is_best else ''}")
         self._to_board({"step": step, **{f"dev/{name}": value for name, value in row["measures"].items()}})
+        if row.get("score_sd", 1.0) < _COLLAPSED:
+            self._warn(
+                f"step {step}: scores inside a dev list differ by an SD of {row['score_sd']:.2g}; they have nearly collapsed, and a small "
+                "disagreement between orders says nothing; lower the weight of the consistency term"
+            )
         if row["constant_lists"] > 0.5:
             self._warn(f"step {step}: the scores of {row['constant_lists']:.0%} of the dev lists are all equal; the scores have collapsed")
 
