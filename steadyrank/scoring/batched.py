@@ -16,7 +16,7 @@ How a prompt becomes ids (`encode_prompts`) and how a forward becomes grade logi
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -81,6 +81,14 @@ class EncodedPrompt:
     def truncated_document(self) -> bool:
         """Whether any document was cut."""
         return bool(self.truncated)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotScore:
+    """What was read at one slot."""
+
+    score: PairScore
+    logits: tuple[float, ...]
 
 
 class BatchedScorer(TorchScorer):
@@ -163,17 +171,24 @@ class BatchedScorer(TorchScorer):
     ) -> list[list[ScoredList]]:
         """One ScoredList for each presentation of each example. All prompts of all of them are batched together."""
         flat = [(example, one) for example, rows in zip(examples, laid, strict=True) for one in rows]
-        scored = self._checked(self._score_laid(flat, progress=progress), [example for example, _ in flat])
-        found = iter([self._scored_list(example, row, one) for (example, one), row in zip(flat, scored, strict=True)])
-        return [[next(found) for _ in rows] for rows in laid]
+        scored = self._checked(self.score_laid(flat, progress=progress), [example for example, _ in flat])
+        found = [self._scored_list(example, row, one) for (example, one), row in zip(flat, scored, strict=True)]
+        return split_rows(found, [len(rows) for rows in laid])
 
     def _score_lists(self, examples: Sequence[RankingExample], *, progress: bool = False, named: bool = True) -> list[list[PairScore]]:
-        return self._score_laid([(example, _CANONICAL) for example in examples], progress=progress)
+        return self.score_laid([(example, _CANONICAL) for example in examples], progress=progress)
 
-    def _score_laid(self, laid: Sequence[tuple[RankingExample, Presentation]], *, progress: bool = False) -> list[list[PairScore]]:
+    def score_laid(
+        self,
+        laid: Sequence[tuple[RankingExample, Presentation]],
+        *,
+        progress: bool = False,
+        score_prompts: Callable[[list[Prompt]], list[list[PairScore]]] | None = None,
+    ) -> list[list[PairScore]]:
+        """The scores of each laid list, canonical order. `score_prompts` scores the slots of distinct prompts; repairs put theirs in."""
         shown = [self.prompts_of(example, presentation) for example, presentation in laid]
         unique = {prompt: number for number, prompt in enumerate(dict.fromkeys(prompt for prompts in shown for prompt in prompts))}
-        found = self._score_prompts(list(unique), progress=progress)
+        found = self._score_prompts(list(unique), progress=progress) if score_prompts is None else score_prompts(list(unique))
         return [
             self._collected(example, [(prompt, found[unique[prompt]]) for prompt in prompts])
             for (example, _), prompts in zip(laid, shown, strict=True)
@@ -189,23 +204,34 @@ class BatchedScorer(TorchScorer):
         empty = PairScore(self.floor, empty=True)
         return [_mean(row) if row else empty for row in rows]
 
-    def _score_prompts(self, prompts: Sequence[Prompt], *, progress: bool = False) -> list[list[PairScore]]:
-        """The score of every slot of every prompt."""
+    def slot_scores(self, prompts: Sequence[Prompt], *, progress: bool = False) -> list[list[SlotScore]]:
+        """Score and grade logits of every slot of every prompt."""
         encoded = self.encode_prompts(prompts)
         if self.strict:
             self._refuse_cut_slots(prompts, encoded)
         was_training = self.model.training
         self.model.eval()
         try:
-            scores = self._run_prompts(prompts, encoded, progress=progress)
+            read = self._run_prompts(prompts, encoded, progress=progress)
         finally:
             self.model.train(was_training)
         return [
-            [PairScore(score, found.truncated_query, slot in found.truncated) for slot, score in enumerate(row)]
-            for row, found in zip(scores, encoded, strict=True)
+            [
+                SlotScore(PairScore(score, found.truncated_query, slot in found.truncated), tuple(logits))
+                for slot, (score, *logits) in enumerate(row)
+            ]
+            for row, found in zip(read, encoded, strict=True)
         ]
 
-    def _run_prompts(self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompt], *, progress: bool) -> list[list[float]]:
+    def _score_prompts(self, prompts: Sequence[Prompt], *, progress: bool = False) -> list[list[PairScore]]:
+        return [[slot.score for slot in row] for row in self.slot_scores(prompts, progress=progress)]
+
+    def _read(self, model: nn.Module, inputs: dict[str, Tensor]) -> list[list[float]]:
+        """Score and four grade logits of each slot of one batch."""
+        logits_N4 = self.grade_logits(model, inputs)
+        return torch.cat([expected_grade(logits_N4)[:, None] / GRADES[-1], logits_N4], dim=1).tolist()
+
+    def _run_prompts(self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompt], *, progress: bool) -> list[list[list[float]]]:
         batches = token_batches([len(found.ids) for found in encoded], self.tokens_per_forward, padded=True)
         model, autocast = self._scoring_model()
         with (
@@ -215,9 +241,9 @@ class BatchedScorer(TorchScorer):
         ):
             task = bar.add_task(f"scoring with {self.name}", total=len(prompts))
 
-            def forward(batch: Sequence[int]) -> list[list[float]]:
+            def forward(batch: Sequence[int]) -> list[list[list[float]]]:
                 inputs = self.to_device(self.collate([encoded[place] for place in batch]))  # type: ignore[misc]
-                rows = split_rows(self.forward(model, inputs).tolist(), [len(encoded[place].slots) for place in batch])
+                rows = split_rows(self._read(model, inputs), [len(encoded[place].slots) for place in batch])
                 bar.advance(task, len(batch))
                 return rows
 

@@ -165,12 +165,12 @@ class ExpectedGrade(BatchedScorer):
             logits = model(**inputs, **options).logits
         return (logits if narrow else logits[..., list(self.grade_ids)])[rows_N, places_N].float()
 
-    def _run_prompts(self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompt], *, progress: bool) -> list[list[float]]:
+    def _run_prompts(self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompt], *, progress: bool) -> list[list[list[float]]]:
         groups: dict[tuple[int, ...], list[int]] = {}
         for place, found in enumerate(encoded):
             groups.setdefault(found.ids[: found.shared], []).append(place)
         shared = [places for places in groups.values() if len(places) > 1] if self.reuse_prefix and self._takes_positions else []
-        rows: dict[int, list[float]] = {}
+        rows: dict[int, list[list[float]]] = {}
         with (
             progress_bar(progress) as bar,
             torch.inference_mode(),
@@ -187,19 +187,21 @@ class ExpectedGrade(BatchedScorer):
                 bar.advance(task, len(rest))
         return [rows[place] for place in range(len(prompts))]
 
-    def _run_group(self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompt], places: Sequence[int]) -> dict[int, list[float]]:
+    def _run_group(
+        self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompt], places: Sequence[int]
+    ) -> dict[int, list[list[float]]]:
         """The scores of prompts that share their beginning, which is computed once and repeated over each batch."""
         skip = encoded[places[0]].shared
         start = torch.tensor([encoded[places[0]].ids[:skip]], device=self.device)
         cache = getattr(self._base()(input_ids=start, use_cache=True), self._cache)
 
-        def forward(batch: Sequence[int]) -> list[list[float]]:
+        def forward(batch: Sequence[int]) -> list[list[list[float]]]:
             chosen = [encoded[places[number]] for number in batch]
             inputs: dict[str, Any] = self.to_device(self._collated(chosen, skip=skip))
             own = copy.deepcopy(cache)
             own.batch_repeat_interleave(len(chosen))
             inputs[self._cache] = own
-            return split_rows(self.forward(self.model, inputs).tolist(), [len(found.slots) for found in chosen])
+            return split_rows(self._read(self.model, inputs), [len(found.slots) for found in chosen])
 
         lengths = [len(encoded[place].ids) for place in places]
         batches = token_batches(lengths, self.tokens_per_forward, padded=True)

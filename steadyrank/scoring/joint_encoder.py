@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from steadyrank import seeds
-from steadyrank.data.presenting import parse_windows
+from steadyrank.data.presenting import order_of, parse_windows
 from steadyrank.errors import ConfigError, UntrainedHeadError
 from steadyrank.prompts.fit import fit_list, position_offset
 from steadyrank.records import Presentation, RankingExample, ScoredList
@@ -282,6 +282,9 @@ class JointEncoder(BatchedScorer):
         """As every batched scorer; under across="own" no presentation can change a score, so each list is scored once."""
         if self.across != "own":
             return super().score_presentations(examples, laid, progress=progress)
+        for example, rows in zip(examples, laid, strict=True):
+            for presentation in rows:
+                order_of(presentation, len(example.candidates))
         return Scorer.score_presentations(self, examples, laid, progress=progress)
 
     def _scoring_model(self) -> tuple[nn.Module, bool]:

@@ -19,6 +19,9 @@ SCORERS: dict[str, str] = {
     "yes_logit": "steadyrank.scoring.yes_logit:YesLogit",
     "joint_encoder": "steadyrank.scoring.joint_encoder:JointEncoder",
     "expected_grade": "steadyrank.scoring.expected_grade:ExpectedGrade",
+    "order_averaged": "steadyrank.scoring.combine:OrderAveraged",
+    "capcal": "steadyrank.scoring.calibrate:CapCal",
+    "slot_mean": "steadyrank.scoring.calibrate:SlotMean",
     "bm25": "steadyrank.scoring.bm25:Bm25",
     "random": "steadyrank.scoring.references:Random",
     "constant": "steadyrank.scoring.references:Constant",
@@ -29,6 +32,7 @@ SCORERS: dict[str, str] = {
     "recorded": "steadyrank.scoring.recorded:Recorded",
 }
 WITHOUT_MODEL = ("bm25", "random", "constant", "first_stage", "oracle")
+AROUND = ("order_averaged", "capcal", "slot_mean")  # kinds that repair the scores of another scorer
 OUTSIDE = {"api": "url", "callable": "function", "recorded": "path"}  # kind -> what names its source in a mapping
 _FUNCTION = re.compile(r"(?:[A-Za-z_]\w*(?:\.\w+)*|.+\.py):[A-Za-z_][\w.]*")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -42,7 +46,8 @@ def load_scorer(spec: str | Path | Mapping[str, Any], **options: Any) -> Scorer:
     - a folder of transformers, or a hub id (`owner/name`);
     - a rerank endpoint (`http://...`), a function (`package.module:name`, `path/to/file.py:name`, or the function itself), a file of scored
       lists made elsewhere (`.jsonl`, `.jsonl.gz`): see `api`, `callable`, `recorded`;
-    - a mapping: {"kind": "yes_logit", "model": "smollm2", ...options}, or {"from": "teacher", "layers": [0, 2, 4, 7, 9, 11]}.
+    - a mapping: {"kind": "yes_logit", "model": "smollm2", ...options}, or {"from": "teacher", "layers": [0, 2, 4, 7, 9, 11]};
+    - a repair around another scorer: {"kind": "order_averaged", "scorer": {"model": "smollm2", "kind": "expected_grade"}, "k": 10}.
     """
     if isinstance(spec, Scorer):
         return spec
@@ -66,6 +71,8 @@ def _from_mapping(spec: Mapping[str, Any], options: dict[str, Any]) -> Scorer:
         if merged.get(OUTSIDE[kind]) is None:
             raise ConfigError(f"scorer of kind {kind!r} needs `{OUTSIDE[kind]}`")
         return _from_outside(kind, merged.pop(OUTSIDE[kind]), merged)
+    if merged.get("kind") in AROUND:
+        return _around(merged.pop("kind"), merged)
     model = merged.pop("from", None) or merged.pop("model", None) or merged.pop("path", None)
     kind = merged.pop("kind", None)
     if kind is not None and kind not in SCORERS:
@@ -75,6 +82,15 @@ def _from_mapping(spec: Mapping[str, Any], options: dict[str, Any]) -> Scorer:
     if model is None:
         raise ConfigError(f"scorer {dict(spec)!r} names no model; give it under `model` (a folder, a hub id or a packaged name)")
     return load_scorer(str(model), **merged, **({"kind": kind} if kind else {}))
+
+
+def _around(kind: str, options: dict[str, Any]) -> Scorer:
+    inner = options.pop("scorer", None) or options.pop("model", None)
+    if inner is None:
+        raise ConfigError(f"scorer of kind {kind!r} needs `scorer`: what load_scorer takes")
+    repair = names.find("scorer kind", kind, SCORERS)
+    _check_options(kind, options, repair.__init__)
+    return repair(load_scorer(inner), **options)
 
 
 def _outside_kind(spec: Any, kind: str | None) -> str | None:
