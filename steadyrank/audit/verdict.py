@@ -36,7 +36,7 @@ def judge(parts: Mapping[str, Any]) -> dict[str, Any]:
     still = parts["steadiness"]["moved_lists"]["mean"] == 0
     grade, headline = _finding(parts, still=still, steady=steady)
     told = [_exact(parts)] if still and grade != "useless" else [] if still else [_kept(parts), _moved(parts)]
-    told += [_quality(parts)] if grade != "useless" else []
+    told += [_quality(parts)] if grade not in ("useless", "no better than chance", "worse than chance") else []
     sentences = [line for line in (*told, _cause(parts), _reader(parts), _probes(parts)) if line]
     if not still and best != worst:
         sentences.append(f"The intervals leave room from {best} to {worst}.")
@@ -101,7 +101,7 @@ def _finding(parts: Mapping[str, Any], *, still: bool, steady: str) -> tuple[str
 
 def _exact(parts: Mapping[str, Any]) -> str:
     data, system = parts["data"], parts["system"]
-    why = "" if system.get("reads_lists") is not False else " It reads one document at a time, so this holds by construction."
+    why = "" if system.get("reads_lists") is not False else " It cannot see the order, so this holds by construction."
     told = f"{data['presentations']} presentations of the same {_documents(data)} gave the same scores, on all {data['lists']} lists"
     return f"Exactly steady: {told}.{why}"
 
@@ -152,8 +152,8 @@ def _cause(parts: Mapping[str, Any]) -> str:
     if not shares:
         return ""
     ranked = sorted(shares, key=lambda name: -shares[name])
-    told = [f"{max(0.0, shares[name]):.0%} {_BLAME[name]}" for name in ranked if shares[name] >= 0.01]
-    return "Of what moves, " + _listed(told) + "." if told else ""
+    told = [f"{max(0.0, shares[name]):.0%} to {_BLAME[name]}" for name in ranked if shares[name] >= 0.01]
+    return "Of what moves, " + _listed(told).replace(" to ", " is due to ", 1) + "." if told else ""
 
 
 def _reader(parts: Mapping[str, Any]) -> str:
