@@ -12,7 +12,7 @@ from typing import Any
 
 from steadyrank.files import atomic_write
 from steadyrank.names import require
-from steadyrank.reports import card_view, text
+from steadyrank.reports import card_blocks, card_view, text
 from steadyrank.reports.card_view import Side, Value
 
 CANDIDATES_SHOWN, SHORT = 5, 130
@@ -55,7 +55,7 @@ def render(sides: Sequence[Side], *, title: str | None = None) -> str:
         panel=panel(sides),
         slots=slot_bars(sides),
         widths=stack_widths(sides),
-        blocks=card_view.blocks(sides),
+        blocks=card_blocks.blocks(sides),
         absences=card_view.absences(sides),
         examples=[example(side) for side in sides],
         counts=[counts(side) for side in sides],

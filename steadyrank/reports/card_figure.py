@@ -1,4 +1,4 @@
-"""The decision card as one picture for a slide: the verdict on top, four panels below. Drawn with matplotlib from the same `Side`s as the page."""
+"""The decision card as one picture for a slide: the verdict on top, three panels and a flip below; drawn from the page's own `Side`s."""
 
 from __future__ import annotations
 
@@ -108,10 +108,18 @@ def _quality(axes: Any, sides: Sequence[Side]) -> None:
         axes.plot(_ends(agreement), [quality.mean] * 2, color=colour, linewidth=4, alpha=0.45)
         axes.plot([agreement.mean], [quality.mean], style.MARKER[side.colour], color=colour, markersize=9, markeredgecolor=style.PAPER)
         on_left = agreement.mean > 0.55
+        is_high = quality.mean > 0.9
         axes.annotate(
-            quality.text, (agreement.mean, quality.mean), (-11 if on_left else 11, -5 if quality.mean > 0.9 else 7), textcoords="offset points",
-            ha="right" if on_left else "left", va="top" if quality.mean > 0.9 else "bottom", color=colour, fontweight="bold", fontsize=9.5,
-        )  # fmt: skip
+            quality.text,
+            (agreement.mean, quality.mean),
+            (-11 if on_left else 11, -5 if is_high else 7),
+            textcoords="offset points",
+            ha="right" if on_left else "left",
+            va="top" if is_high else "bottom",
+            color=colour,
+            fontweight="bold",
+            fontsize=9.5,
+        )
         lows.append(quality.mean)
     chance, first = shown[0].reference("random"), shown[0].reference("first_stage")
     marks = [("random order", chance), ("order of the file", first)]
@@ -234,12 +242,13 @@ def _of(sides: Sequence[Side], part: str, key: str) -> list[Value | None]:
 def _footer(figure: Any, sides: Sequence[Side]) -> None:
     told_of = next((side for side in sides if side.raw.get("example")), None)
     if told_of is not None:
-        words = card_view.example_sentence(told_of.raw["example"])
+        words = (f"{told_of.name}: " if len(sides) > 1 else "") + card_view.example_sentence(told_of.raw["example"])
         _paragraph(figure, words, LEFT, 0.112, RIGHT - LEFT, size=10.5, most=2, color=style.INK)
     data, counts = sides[0].raw["data"], sides[0].raw["counts"]
     low, high = data["pool_sizes"]
+    sizes = low if low == high else f"{low} to {high}"
     told = [
-        f"{data['lists']} lists of {low if low == high else f'{low} to {high}'} candidates under {data['presentations']} presentations each",
+        f"{data['lists']} lists of {sizes} candidates under {data['presentations']} presentations each",
         f"failed {counts.get('failed', 0)}, cut {counts.get('truncated', 0)}, unscored {counts.get('unscored', 0)}",
         "bars: 95% intervals; thin line: worst and best order of each list",
     ]

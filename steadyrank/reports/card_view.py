@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,24 +48,6 @@ class Value:
         if not self.is_share:
             return f"[{text.number(self.low)}, {text.number(self.high)}]"
         return f"[{percent(self.low).rstrip('%')}, {percent(self.high).rstrip('%')}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of `what it does`: a name, a note, and the value of each column."""
-
-    name: str
-    note: str
-    values: tuple[Value | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One consumer: a heading, (label, colour of its side) of each column, and its rows."""
-
-    heading: str
-    columns: tuple[tuple[str, str], ...]
-    rows: list[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +96,11 @@ class Side:
 
     @property
     def shares(self) -> list[tuple[str, str, float]]:
-        """(key, words, share of the movement) of slot, window and remainder; slightly negative ones (noise taken out) are drawn as 0."""
+        """(key, words, share of the movement) of slot, window and remainder; a negative one (noise taken out) counts as 0."""
         shares = (self.raw.get("causes") or {}).get("shares") or {}
         found = [(key, words, max(0.0, shares[key])) for key, words in SHARES.items() if shares.get(key) is not None]
         total = sum(share for _, _, share in found)
-        return [(key, words, share / total) for key, words, share in found] if total else []
+        return [(key, words, share / total) for key, words, share in found if share >= 0.005 * total] if total else []
 
     @property
     def spread(self) -> float | None:
@@ -176,8 +158,8 @@ def example_sentence(example: Mapping[str, Any]) -> str:
         shown = "" if row[f"place_{at}"] is None else f" when shown as number {row[f'place_{at}']}"
         sides.append(f"{what}{shown} (score {row[f'score_{at}']:.3g})")
     return (
-        f"A typical one of the {example['flipping_lists']} of {example['lists']} lists that flip: for \u201c{_brief(example['query'], 90)}\u201d "
-        f"the document \u201c{_brief(row['text'], 70)}\u201d is {sides[0]} and {sides[1]}."
+        f"A typical one of the {example['flipping_lists']} of {example['lists']} lists that flip: "
+        f"for \u201c{_brief(example['query'], 90)}\u201d the document \u201c{_brief(row['text'], 70)}\u201d is {sides[0]} and {sides[1]}."
     )
 
 
@@ -197,39 +179,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.{digits}f}%".replace("-", text.MINUS)
 
 
-def blocks(sides: Sequence[Side]) -> list[Block]:
-    """What unsteadiness does, one block a consumer; rows and blocks without any value are left out, and `absences` says why."""
-    own = tuple(("" if len(sides) == 1 else side.name, side.colour) for side in sides)
-    found = [
-        _threshold(sides),
-        Block("Preference pair", own, _preference(sides)),
-        Block("Reader of the top k", own, _reader(sides)),
-        Block("Quality" if sides[0].measure is None else text.measure(sides[0].measure), own, _quality(sides)),
-        Block("Probes", own, _probes(sides)),
-    ]
-    kept = [replace(one, rows=[row for row in one.rows if any(value is not None for value in row.values)]) for one in found]
-    return [one for one in kept if one.rows]
-
-
-def _quality(sides: Sequence[Side]) -> list[Row]:
-    def reference(which: str) -> tuple[Value | None, ...]:
-        return tuple(None if side.reference(which) is None else Value(side.reference(which)) for side in sides)
-
-    def own(which: str) -> tuple[Value | None, ...]:
-        return tuple(side.quality(which) for side in sides)
-
-    return [
-        Row("under the same orders", "mean over them", own("mean")),
-        Row("worst order of each list", "", own("worst")),
-        Row("best order of each list", "", own("best")),
-        Row("in the order of the file", "", own("first_stage_order")),
-        Row("reference: a random order", "", reference("random")),
-        Row("reference: one score for everything", "ties by the order shown", reference("constant")),
-        Row("reference: the order of the file", "", reference("first_stage")),
-        Row("reference: the grades themselves", "", reference("oracle")),
-    ]
-
-
 def point(side: Side, name: str) -> Mapping[str, Any]:
     """An operating point of the threshold; empty where there is none."""
     return next((one for one in (side.raw.get("threshold") or {}).get("points") or [] if one["name"] == name), {})
@@ -238,62 +187,6 @@ def point(side: Side, name: str) -> Mapping[str, Any]:
 def main_point(side: Side) -> Mapping[str, Any]:
     """The operating point that the verdict speaks of; empty where there is none."""
     return next((found for name in POINTS if (found := point(side, name))), {})
-
-
-def _threshold(sides: Sequence[Side]) -> Block:
-    columns, points = [], []
-    for name, words in POINTS.items():
-        for side in sides:
-            if found := point(side, name):
-                columns.append((f"{words}: {found['threshold']:.3g}", side.colour))
-                points.append(found)
-
-    def row(words: str, note: str, key: str) -> Row:
-        return Row(words, note, tuple(value(one.get(key), is_share=True) for one in points))
-
-    return Block(
-        "Threshold",
-        tuple(columns),
-        [
-            row("kept set agrees", "Jaccard of two orders", "jaccard"),
-            row("kept by some orders only", "of documents ever kept", "document_flip"),
-            row("share kept", "", "retention"),
-            row("nothing kept", "of presentations", "empty"),
-            row("precision", "", "precision"),
-            row("recall", "", "recall"),
-            row("F1", "", "f1"),
-        ],
-    )
-
-
-def _of(sides: Sequence[Side], part: str, key: str) -> tuple[Value | None, ...]:
-    return tuple(value((side.raw.get(part) or {}).get(key), is_share=True) for side in sides)
-
-
-def _preference(sides: Sequence[Side]) -> list[Row]:
-    return [
-        Row("another top choice", "of two orders", _of(sides, "preference", "top_flip")),
-        Row("another pair (top, bottom)", "of two orders", _of(sides, "preference", "pair_flip")),
-        Row("quality of the choice", "of the best there is", _of(sides, "preference", "quality")),
-    ]
-
-
-def _reader(sides: Sequence[Side]) -> list[Row]:
-    return [
-        Row("another answer", "of two orders", _of(sides, "reader", "answer_flip")),
-        Row("exact match", "", _of(sides, "reader", "em")),
-        Row("answer F1", "", _of(sides, "reader", "f1")),
-    ]
-
-
-def _probes(sides: Sequence[Side]) -> list[Row]:
-    largest = tuple(None if not side.raw.get("batching") else Value(float(side.raw["batching"]["largest"])) for side in sides)
-    top = next((side.raw["pool"]["top_k"] for side in sides if side.raw.get("pool")), "k")
-    return [
-        Row("one candidate less: pairs turned round", "Pool-PSI", _of(sides, "pool", "pool_psi")),
-        Row(f"one candidate less: another top {top}", "of lists", _of(sides, "pool", "top_k_turnover")),
-        Row("other batches: largest move of a score", "same prompts", largest),
-    ]
 
 
 def absences(sides: Sequence[Side]) -> list[str]:
