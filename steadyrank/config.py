@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -40,16 +40,32 @@ class ModelConfig(_Strict):
     options: dict[str, Any] = Field(default_factory=dict, description="options of the scorer: max_length, template, layers, precision, ...")
 
 
+class LabelsConfig(_Strict):
+    """Labels in [0, 1] of the training lists, for objectives that regress on them."""
+
+    kind: Literal["self_distillation", "teacher", "grades", "file"] = Field(
+        description="self_distillation: the student's own scores before training; teacher: those of `teacher`; file: labels made before"
+    )
+    passes: int = Field(default=1, gt=0, description="presentations of each list that are scored: its own order, then drawn ones")
+    mapping: Literal["sigmoid", "rank", "platt"] = Field(
+        default="sigmoid", description="how a teacher's scores become labels; platt reads grades"
+    )
+    max_grade: float | None = Field(default=None, gt=0, description="the grade that becomes 1; None: the highest of the lists")
+    path: str | None = Field(default=None, description="of kind file: a labels.jsonl that a run wrote")
+
+
 class Recipe(_Strict):
     """One training run."""
 
     preset: str | None = None
     output: str
     seed: int = 0
-    objective: str = Field(description="a name of steadyrank.objectives.OBJECTIVES")
+    objective: str = Field(description="a name of steadyrank.objectives.OBJECTIVES or VIEW_OBJECTIVES")
     objective_settings: dict[str, Any] = Field(default_factory=dict)
     student: ModelConfig
     teacher: ModelConfig | None = None
+    labels: LabelsConfig | None = None
+    views: dict[str, Any] = Field(default_factory=dict, description="settings of steadyrank.training.settings.ViewSettings")
     judge: str | None = Field(default=None, description="who grades the training lists; None: their own grades, unjudged ones as 0")
     data: DataConfig = DataConfig()
     training: dict[str, Any] = Field(default_factory=dict, description="settings of steadyrank.training.TrainSettings")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from steadyrank import objectives
-from steadyrank.config import DataConfig, ModelConfig, Recipe
+from steadyrank.config import DataConfig, LabelsConfig, ModelConfig, Recipe
 from steadyrank.data.selecting import cap, choose, examples_of
 from steadyrank.errors import ConfigError, RunError
 from steadyrank.files import cache_dir
 from steadyrank.judging import load_judge, with_grades
-from steadyrank.records import RankingExample
+from steadyrank.records import RankingExample, ScoredList
 from steadyrank.scoring import load_scorer
+from steadyrank.training.labels import Labels, grade_labels, read_labels, scorer_labels
 from steadyrank.training.result import TrainResult
 from steadyrank.training.run import train
 from steadyrank.training.settings import TrainSettings
@@ -28,7 +29,7 @@ _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operato
 
 def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> TrainResult:
     """Train as the recipe says. A run directory that holds an unfinished run of the same recipe is resumed."""
-    settings = TrainSettings.from_mapping({"seed": recipe.seed, **recipe.training})
+    settings = settings_of(recipe)
     objective = objectives.build(recipe.objective, **recipe.objective_settings)
     bounds = {measure: _bound(measure, text) for measure, text in recipe.expect.items()}
     teacher = _teacher(recipe, objective)
@@ -43,10 +44,9 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
     say(f"{recipe.preset or recipe.objective}: {len(lists)} lists, {candidates} candidates; {len(dev)} dev lists")
     teacher_scores = None
     if teacher is not None:
-        cache = TeacherCache(cache_dir() / "teacher-scores.sqlite")
-        teacher_scores = cache.scores(teacher, lists)
+        teacher_scores = _scored(teacher, lists, say)
         about["teacher"] = teacher.name
-        say(f"teacher {teacher.name}: {cache.misses} candidates scored, {cache.hits} read from the cache")
+    labels = labels_of(recipe, lists, student=student, restart=restart, say=say) if objective.target == "labels" else None
     result = train(
         settings,
         student=student,
@@ -54,6 +54,7 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
         train=lists,
         dev=dev or None,
         teacher_scores=teacher_scores,
+        labels=labels,
         output=Path(recipe.output),
         resume=not restart,
         say=say,
@@ -61,6 +62,56 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
     )
     _check(result, bounds)
     return result
+
+
+def settings_of(recipe: Recipe) -> TrainSettings:
+    """The training settings of a recipe; its `views` block is that of `training.views`."""
+    views = {"views": {**(recipe.training.get("views") or {}), **recipe.views}} if recipe.views else {}
+    return TrainSettings.from_mapping({"seed": recipe.seed, **recipe.training, **views})
+
+
+def labels_of(recipe: Recipe, lists: Sequence[RankingExample], *, student: Any, restart: bool = False, say: Say = print) -> Labels:
+    """The labels that a recipe asks for. Those of a run that is resumed are read back where they come from the same model and settings."""
+    block = recipe.labels
+    if block is None:
+        raise ConfigError(f"objective {recipe.objective!r} learns from labels in [0, 1]; set labels.kind in the recipe")
+    if block.kind == "grades":
+        return grade_labels(lists, max_grade=block.max_grade)
+    if block.kind == "file":
+        if block.path is None:
+            raise ConfigError("labels.kind is 'file' and labels.path is missing; give a labels.jsonl")
+        return read_labels(block.path)
+    if block.kind == "teacher" and recipe.teacher is None:
+        raise ConfigError("labels.kind is 'teacher'; set teacher.model in the recipe")
+    scorer = student if block.kind == "self_distillation" else load(recipe.teacher)  # type: ignore[arg-type]
+    kept = _kept_labels(Path(recipe.output) / "labels.jsonl", block, lists, scorer, seed=recipe.seed) if not restart else None
+    if kept is not None:
+        return kept
+    scores = None
+    if block.passes == 1 and not getattr(scorer, "reads_lists", False):
+        scores = [[row] for row in _scored(scorer, lists, say)]
+    labels = scorer_labels(
+        scorer, lists, kind=block.kind, passes=block.passes, mapping=block.mapping, seed=recipe.seed, scores=scores
+    )  # fmt: skip
+    say(f"labels of {scorer.name}: {len(lists)} lists, {block.passes} passes, {block.mapping}")
+    return labels
+
+
+def _kept_labels(path: Path, block: LabelsConfig, lists: Sequence[RankingExample], scorer: Any, *, seed: int) -> Labels | None:
+    if not path.exists():
+        return None
+    found = read_labels(path)
+    wanted = {"fingerprint": scorer.fingerprint, "mapping": block.mapping, "num_passes": block.passes, "seed": seed}
+    same = found.kind == block.kind and all(found.provenance.get(name) == value for name, value in wanted.items())
+    return found if same and found.covers(lists) else None
+
+
+def _scored(teacher: Any, lists: Sequence[RankingExample], say: Say) -> list[ScoredList]:
+    """A teacher's scores with their scale, read from the cache where they are known."""
+    cache = TeacherCache(cache_dir() / "teacher-scores.sqlite")
+    rows = cache.scores(teacher, lists)
+    say(f"teacher {teacher.name}: {cache.misses} candidates scored, {cache.hits} read from the cache")
+    return [ScoredList(example.id, teacher.name, tuple(row), teacher.scale) for example, row in zip(lists, rows, strict=True)]
 
 
 def training_lists(data: DataConfig, *, seed: int) -> list[RankingExample]:

@@ -55,6 +55,10 @@ class Labels:
             out.append(list(found[0]) if which == "first" else [sum(column) / len(column) for column in zip(*found, strict=True)])
         return out
 
+    def covers(self, examples: Sequence[RankingExample]) -> bool:
+        """Whether every example has labels of the same pool."""
+        return all(self.pools.get(example.id) == pool_print(example) for example in examples)
+
     @property
     def num_passes(self) -> int:
         """Passes of every list: the fewest there are."""

@@ -58,7 +58,7 @@ class TeacherCache:
         return connection
 
     def _part(self, connection: sqlite3.Connection, scorer: Any, examples: Sequence[RankingExample]) -> list[list[float]]:
-        fingerprint, reads_pairs = scorer.fingerprint, hasattr(scorer, "encode")
+        fingerprint, reads_pairs = scorer.fingerprint, hasattr(scorer, "encode") and not getattr(scorer, "reads_lists", False)
         keys = [_keys(fingerprint, example) if reads_pairs else _list_keys(fingerprint, example) for example in examples]
         known = _read(connection, {key for row in keys for key in row})
         wanted = []  # each example's candidates that are not known, a pair asked for once

@@ -8,11 +8,11 @@ import training_helpers as tiny
 from steadyrank import load_scorer, save_examples
 from steadyrank.config import load_recipe, parse_override, preset_names, preset_recipe
 from steadyrank.errors import ConfigError, RunError
-from steadyrank.experiments.recipes import run_recipe
+from steadyrank.experiments.recipes import run_recipe, settings_of
 from steadyrank.experiments.study import HEADLINE, Study, System
-from steadyrank.objectives import OBJECTIVES, build
+from steadyrank.objectives import OBJECTIVES, VIEW_OBJECTIVES, build
 from steadyrank.reports import write_report
-from steadyrank.training.settings import TrainSettings
+from steadyrank.training.labels import read_labels
 
 
 @pytest.fixture
@@ -71,12 +71,14 @@ def test_a_distilling_recipe_needs_a_teacher(world):
 def test_every_preset_is_a_valid_recipe(name):
     shipped = preset_recipe(name, {"output": "x"})
     objective = build(shipped.objective, **shipped.objective_settings)
-    TrainSettings.from_mapping(shipped.training)
-    assert (shipped.teacher is not None) == ("teacher" in (objective.target, objective.anchor))
+    settings_of(shipped)
+    by_label = objective.target == "labels" and shipped.labels is not None and shipped.labels.kind == "teacher"
+    assert (shipped.teacher is not None) == (by_label or "teacher" in (objective.target, objective.anchor))
+    assert (shipped.labels is not None) == (objective.target == "labels")
 
 
 def test_every_objective_has_a_preset():
-    assert set(preset_names()) == set(OBJECTIVES)
+    assert set(preset_names()) == set(OBJECTIVES) | set(VIEW_OBJECTIVES) | {"a3_steady"}
 
 
 def test_recipe_file_wins_over_preset_and_set_over_both(tmp_path):
@@ -121,3 +123,58 @@ def test_a_study_scores_once_compares_and_reports(world):
     same = next(row for row in family if row["b"] == "start")
     assert same["difference"]["mean"] == 0 and same["nonzero"] == 0  # the same model under two names
     assert write_report(world / "study").stat().st_size > 10_000
+
+
+JOINT = {"kind": "joint_encoder", "width": 4, "layers": None, "max_length": 64}
+
+
+def view_recipe(world, preset="oc_sft", **fields):
+    student = {"model": str(world / "student"), "options": JOINT}
+    training = {"lists_per_step": 8, "max_steps": 2, "learning_rate": 1e-3, "precision": "fp32", "tensorboard": False}
+    return recipe(world, preset, student=student, training=training, **fields)
+
+
+def test_a_view_recipe_makes_its_labels_once_and_saves_a_joint_encoder(world):
+    said = []
+    run_recipe(view_recipe(world, views={"dev_presentations": 2, "kind": "within"}), say=said.append)
+    labels = read_labels(world / "run" / "labels.jsonl")
+    assert labels.kind == "teacher" and labels.provenance["mapping"] == "platt" and labels.provenance["slope"] != 0
+    assert load_scorer(str(world / "run" / "final")).kind == "joint_encoder"
+    data = json.loads((world / "run" / "data.json").read_text())
+    assert data["views"] == {"count": 2, "kinds": ["within"], "markers": [], "dev_presentations": 2}
+    again = view_recipe(
+        world, "single_order", output=str(world / "again"), labels={"kind": "file", "path": str(world / "run/labels.jsonl")}
+    )
+    run_recipe(again, say=said.append)
+    assert read_labels(world / "again" / "labels.jsonl").fingerprint == labels.fingerprint
+    assert sum("read from the cache" in text for text in said) == 1
+
+
+def test_self_distillation_is_not_made_again_on_resume(world, monkeypatch):
+    wanted = view_recipe(world, "order_averaged", labels={"kind": "self_distillation", "passes": 3}, teacher=None)
+    run_recipe(wanted, say=lambda text: None)
+    labels = read_labels(world / "run" / "labels.jsonl")
+    assert labels.num_passes == 3 and labels.provenance["fingerprint"]
+    (world / "run" / "result.json").unlink()
+    monkeypatch.setattr("steadyrank.experiments.recipes.scorer_labels", None)
+    run_recipe(wanted, say=lambda text: None)  # would fail if they were made again
+
+
+@pytest.mark.parametrize("fields,message", [
+    ({"labels": {"knid": "grades"}}, r"labels\.kind"),
+    ({"labels": {"kind": "grads"}}, r"labels\.kind"),
+    ({"labels": {"kind": "file"}}, r"labels\.path"),
+    ({"labels": {"kind": "teacher"}, "teacher": None}, r"teacher\.model"),
+    ({"labels": None}, r"labels\.kind"),
+    ({"views": {"kidn": "shuffle"}}, r"views\.kind"),
+    ({"objective_settings": {"wieght": 1}}, "weight"),
+])  # fmt: skip
+def test_wrong_blocks_of_a_view_recipe_are_told(world, fields, message):
+    with pytest.raises(ConfigError, match=message):
+        run_recipe(view_recipe(world, **fields), say=lambda text: None)
+
+
+def test_a_steady_recipe_reads_the_teacher_and_two_views(world):
+    run_recipe(view_recipe(world, "a3_steady"), say=lambda text: None)
+    row = json.loads((world / "run" / "log.jsonl").read_text().splitlines()[0])
+    assert {"reward", "kl_to_teacher", "variance", "penalty", "lambda", "score_sd"} <= row.keys()
