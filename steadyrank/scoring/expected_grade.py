@@ -85,7 +85,7 @@ class ExpectedGrade(BatchedScorer):
             raise ConfigError(f"{type(model).__name__} takes no position_ids, which independent answer lines need; use cumulative")
 
     @classmethod
-    def load(cls, path: str | Path, **options: Any) -> ExpectedGrade:
+    def load(cls, path: str | Path, *, allow_untrained: bool = False, **options: Any) -> ExpectedGrade:
         """A scorer from a folder or hub id; the saved prompt, windows and limits apply unless other ones are given."""
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -97,7 +97,7 @@ class ExpectedGrade(BatchedScorer):
         with quiet_loading():
             loaded: Any = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, output_loading_info=True)
         model, info = loaded
-        if info["missing_keys"]:
+        if info["missing_keys"] and not allow_untrained:
             missing = ", ".join(sorted(info["missing_keys"])[:3])
             raise UntrainedHeadError(
                 f"model {str(path)!r} is no language model (weights {missing} are new), so its grades would be noise; "

@@ -34,11 +34,10 @@ from steadyrank.scoring import packed
 from steadyrank.scoring.base import Scorer
 from steadyrank.scoring.batched import WIDTH, BatchedScorer, EncodedPrompt, Prompt
 from steadyrank.scoring.cross_encoder import TEMPLATE, CrossEncoder, PairFrame
-from steadyrank.scoring.fast_copy import fast_copy
 from steadyrank.scoring.joint_encoder_build import cross_encoder_of, from_classifier, joint_of, plain_model, selected
 from steadyrank.scoring.joint_encoder_model import JointEncoderModel, tensors
 from steadyrank.scoring.text import clean
-from steadyrank.scoring.torch_scorer import is_large, quiet_loading, read_settings, weight_versions
+from steadyrank.scoring.torch_scorer import quiet_loading, read_settings
 from steadyrank.scoring.yes_logit_frame import fill
 
 if TYPE_CHECKING:
@@ -74,10 +73,9 @@ class JointEncoder(BatchedScorer):
             )
         self.template = template
         names = packed.forward_names(model.encoder)
-        self._takes_positions, takes_types = "position_ids" in names, "token_type_ids" in names
-        if not self._takes_positions:
+        if "position_ids" not in names:
             raise ConfigError(f"{type(model.encoder).__name__} takes no position_ids, so candidates cannot be placed; use another encoder")
-        self.frame = PairFrame.learn(tokenizer, self.text, use_types=takes_types)
+        self.frame = PairFrame.learn(tokenizer, self.text, use_types="token_type_ids" in names)
         if len(self.frame.before) != 1:
             raise ConfigError(f"tokenizer {type(tokenizer).__name__} puts {len(self.frame.before)} tokens before a query; one is needed")
         self._marker_ids = {token: cast(int, tokenizer.convert_tokens_to_ids(token)) for token in self.marker_tokens}
@@ -287,15 +285,8 @@ class JointEncoder(BatchedScorer):
                 order_of(presentation, len(example.candidates))
         return Scorer.score_presentations(self, examples, laid, progress=progress)
 
-    def _scoring_model(self) -> tuple[nn.Module, bool]:
-        """In bf16, and on a CPU if the model is not tiny, a faster copy; made again after the weights changed."""
-        bf16 = self.uses_bf16
-        if not (bf16 or (self.device.type == "cpu" and is_large(self.model) and self.model.dtype == torch.float32)):
-            return self.model, False
-        key = (bf16, self.device, weight_versions(self.model))
-        if self._fast is None or self._fast[0] != key:
-            self._fast = (key, fast_copy(self.model, bf16=bf16))
-        return self._fast[1], False
+    # in bf16, and on a CPU if the model is not tiny, a faster copy
+    _scoring_model = CrossEncoder._scoring_model
 
     def settings(self) -> dict[str, Any]:
         """What travels with the model."""

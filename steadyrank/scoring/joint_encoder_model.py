@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 
+from steadyrank.lists import mask_of, pad
 from steadyrank.scoring.batched import EncodedPrompt
 
 ACROSS = ("full", "own")
@@ -93,15 +94,17 @@ def seen(blocks_BT: Tensor, slots_N2: Tensor, *, across: str, marker_sees: str) 
 def tensors(encoded: Sequence[EncodedPrompt], *, form: str, start: int, pad_id: int, types: tuple[int, int] | None) -> dict[str, Tensor]:
     """The inputs of one forward. `form`: `full`, `own`, or `plain` (a first token in front, running positions, markers typed as text)."""
     rows = [_laid_out(found, form) for found in encoded]
+    sizes = [len(found.ids) for found in encoded]
+    mask_BT = mask_of(sizes)
 
     def padded(values: Sequence[Tensor], fill: int) -> Tensor:
-        return nn.utils.rnn.pad_sequence(list(values), batch_first=True, padding_value=fill)
+        return torch.where(mask_BT, pad(torch.cat(list(values)), sizes)[0], fill)
 
     inputs = {
-        "input_ids": padded([torch.tensor(list(found.ids), dtype=torch.long) for found in encoded], pad_id),
+        "input_ids": padded([torch.tensor(list(found.ids)) for found in encoded], pad_id),
         "blocks_BT": padded([blocks_T for blocks_T, _, _ in rows], PADDING),
         "position_ids": padded([positions_T + start for _, positions_T, _ in rows], start),
-        "slots_N2": torch.tensor([(row, place) for row, found in enumerate(encoded) for place in found.slots], dtype=torch.long),
+        "slots_N2": torch.tensor([(row, place) for row, found in enumerate(encoded) for place in found.slots]),
     }
     if types is not None:
         inputs["token_type_ids"] = padded([torch.where(second_T, types[1], types[0]) for _, _, second_T in rows], 0)

@@ -202,3 +202,16 @@ def test_scores_are_differentiable_and_only_the_slots_pass_the_output_layer(scor
     assert scores.shape == (5,) and scorer.model.model.embed_tokens.weight.grad.abs().sum() > 0
     scorer.model.zero_grad()
     assert seen and seen[0][0] <= 5 and seen[0][1] == 4
+
+
+@pytest.mark.slow
+def test_the_packaged_language_model_reads_digits_behind_a_blank(packaged_models):
+    scorer = load_scorer({"kind": "expected_grade", "model": str(packaged_models("smollm2")), "width": 3, "precision": "fp32"})
+    prompt = scorer.prompts_of(EXAMPLE)[0]
+    found = scorer.encode_prompts([prompt])[0]
+    assert [scorer.tokenizer.decode([token]) for token in scorer.grade_ids] == ["0", "1", "2", "3"]
+    assert {scorer.tokenizer.decode([found.ids[slot]]) for slot in found.slots} == {" "} and scorer.frame.form == "chat"
+    reused = scorer.score_examples([EXAMPLE], presentations=2)
+    scorer.reuse_prefix = False
+    for one, other in zip(reused, scorer.score_examples([EXAMPLE], presentations=2), strict=True):
+        assert one.scores == pytest.approx(other.scores, abs=1e-5)

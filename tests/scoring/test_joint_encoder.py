@@ -212,3 +212,24 @@ def test_gradients_reach_markers_encoder_and_head(bert):
     table = scorer.model.encoder.get_input_embeddings().weight.grad
     marker = scorer.tokenizer.convert_tokens_to_ids(scorer.marker_tokens[0])
     assert table[marker].abs().sum() > 0 and scorer.model.grades.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.slow
+def test_the_packaged_teacher_keeps_its_knowledge(packaged_models):
+    """Logits of the teacher on five passages, from an independent conversion, through the ordinal form; and the order among companions."""
+    passages = [
+        "Berlin has a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers.",
+        "New York City is famous for the Metropolitan Museum of Art.",
+        "Berlin is the capital of Germany.",
+        "The city has 3.5 million inhabitants.",
+        "Bananas are yellow.",
+    ]
+    query = "How many people live in Berlin?"
+    teacher = load_scorer(packaged_models("teacher"), precision="fp32")
+    scorer = JointEncoder.from_cross_encoder(teacher, width=5, precision="fp32")
+    grades = torch.arange(4.0)
+    offsets = 0.5 * torch.tensor([0.0, -4.0, -4.0, 0.0])
+    for passage, z in zip(passages, teacher.score(query, passages), strict=True):
+        assert scorer.score(query, [passage])[0] == pytest.approx(float((0.5 * grades * z - offsets).softmax(0) @ grades / 3), abs=1e-4)
+    together = scorer.score(query, passages)
+    assert min(together[0], together[2], together[3]) > max(together[1], together[4])
