@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 import tiny_classifiers
+import tiny_graders
 
 from steadyrank import Candidate, RankingExample, seeds
 from steadyrank.errors import InputError, NonFiniteScoreError
@@ -30,6 +31,8 @@ SCORERS = {
     "bert": lambda: _cross_encoder("bert"),
     "roberta": lambda: _cross_encoder("roberta"),
     "llama": lambda: _cross_encoder("llama"),
+    "grader": tiny_graders.grader,
+    "joint": tiny_graders.joint,
 }
 
 
