@@ -16,6 +16,10 @@ scorer.rank("query", ["one document", "another"], instruction="what counts as re
 ```
 """
 _SUMMARY = "Scores documents for a query; higher is better. Scores are raw logits: compare them within one query."
+_LISTS = (
+    "Grades several documents at once for a query; higher is better. Scores lie in [0, 1] and may move with the order of the documents: "
+    "`steadyrank audit` measures how far."
+)
 _CROSS_ENCODER = """
 It is a sequence-classification model with one logit, so these load it too and give the same raw logits. The first text of the pair
 is the query with its instruction, written as the student's template says (below).
@@ -52,7 +56,7 @@ def render(
     title = describe.get("title") or f"Reranker trained with {result.objective}"
     parts = [
         f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n# {title}\n",
-        f"{describe.get('summary', _SUMMARY)}\n",
+        f"{describe.get('summary', _LISTS if getattr(student, 'reads_lists', False) else _SUMMARY)}\n",
         "## Measured on the dev lists\n\n" + _measures(result),
         "## How to load it\n\n" + _LOAD + (_CROSS_ENCODER if is_cross_encoder else ""),
         "## Training\n\n"

@@ -107,10 +107,10 @@ class Collator:
     def __call__(self, draws: Sequence[Draw]) -> dict[str, Any]:
         encoded = self.encoded(draws)
         sizes = [sum(len(pair.ids) for pair in pairs) for pairs in encoded]
-        parts = [
-            self.part([draws[place] for place in group], [encoded[place] for place in group])
-            for group in cut(sizes, budget=self.budget, at_most=self.settings.lists_per_device)
-        ]
+        order = self.arranged(sizes)
+        groups = cut([sizes[place] for place in order], budget=self.budget, at_most=self.settings.lists_per_device)
+        places = [[order[number] for number in group] for group in groups]
+        parts = [self.part([draws[place] for place in group], [encoded[place] for place in group]) for group in places]
         live = torch.stack([part["live_B"].sum() for part in parts]).sum()
         ids = [self.data.examples[draw.index].id for draw in draws if not draw.is_ghost]
         return {"parts": parts, "live": live, "ids": ids, "tokens": sum(sizes)}
@@ -118,6 +118,10 @@ class Collator:
     def encoded(self, draws: Sequence[Draw]) -> list[list[Any]]:
         """What is forwarded for each draw; every item has `ids`."""
         return self.tokens.get([draw.index for draw in draws])
+
+    def arranged(self, sizes: Sequence[int]) -> list[int]:
+        """The order in which the lists of a step are cut into parts."""
+        return list(range(len(sizes)))
 
     @property
     def counts(self) -> dict[str, int]:

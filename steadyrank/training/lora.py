@@ -15,7 +15,7 @@ from steadyrank import names
 from steadyrank.errors import ConfigError, RunError
 from steadyrank.training.settings import LoraSettings
 
-_HEADS = ("classifier", "score", "pre_classifier", "classification_head")
+_HEADS = ("classifier", "score", "pre_classifier", "classification_head", "grades")
 
 
 def wrap(model: nn.Module, lora: LoraSettings) -> nn.Module:
@@ -23,7 +23,7 @@ def wrap(model: nn.Module, lora: LoraSettings) -> nn.Module:
     peft = names.require("peft", "training with LoRA")
     top = {name for name, _ in model.named_children()}
     heads = [name for name in _HEADS if name in top]
-    is_classifier = type(model).__name__.endswith("ForSequenceClassification")
+    is_classifier = type(model).__name__.endswith("ForSequenceClassification") or "grades" in top
     if is_classifier and not heads:
         known = ", ".join(_HEADS)
         raise ConfigError(f"{type(model).__name__} has no head named {known}; LoRA would not train and save it, so train all weights")

@@ -120,6 +120,10 @@ class ViewCollator(Collator):
             self._note(draw.index, row)
         return rows
 
+    def arranged(self, sizes: Sequence[int]) -> list[int]:
+        # prompts of a part are padded to the longest, so lists of a size go together; a step's loss is a sum and does not mind
+        return sorted(range(len(sizes)), key=lambda place: (-sizes[place], place))
+
     @property
     def counts(self) -> dict[str, int]:
         """Of the lists drawn so far, as their first draw was laid: documents cut, queries cut, candidates that no prompt shows."""

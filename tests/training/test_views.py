@@ -391,3 +391,35 @@ def test_first_pass_is_the_lists_own_order():
 
     laid = laid_passes(TRAIN[0], 3, seed=0)
     assert laid[0] == Presentation() and len({one.order for one in laid}) == 3
+
+
+@pytest.mark.parametrize("name,options", [("mean_teacher", {"decay": 0.5}), ("kl_to_base", {}), ("oc_sft", {})])
+def test_adapters_train_and_save_with_the_head_and_the_average_holds_only_them(tmp_path, name, options):
+    scorer = student(dropout=0.1)
+    result, _ = run(tmp_path / "run", name, options, scorer=scorer, max_steps=2, lora={"r": 2}, learning_rate=1e-2)
+    assert result.steps == 2 and result.dev_start != result.dev_final
+    assert (tmp_path / "run" / "final" / "adapter").is_dir()
+    live = [one.scores for one in scorer.score_examples(DEV)]
+    saved = [one.scores for one in load_scorer(str(tmp_path / "run" / "final"), precision="fp32").score_examples(DEV)]
+    np.testing.assert_allclose(np.concatenate(live), np.concatenate(saved), atol=1e-5)
+
+
+def test_a_causal_grader_is_trained_as_it_scores(tmp_path, monkeypatch):
+    """expected_grade through the same path: training scores are its own, and one step of KL starts at zero."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "scoring"))
+    graders = pytest.importorskip("tiny_graders")
+    scorer = graders.grader(width=3)
+    trainer = trainer_of(tmp_path, "kl_to_base", {"weight": 1.0}, scorer=scorer)
+    draws = [Draw(place, 0) for place in range(8)]
+    batch = trainer.collator(draws)
+    trainer.training_step(trainer.model, batch, trainer._get_num_items_in_batch([batch], torch.device("cpu")))
+    assert abs(trainer.record._sums["kl_to_base"][0].item()) < 1e-5
+    assert any(p.grad is not None and p.grad.abs().max() > 0 for p in scorer.model.parameters())
+    scorer.model.eval()
+    expected = {one.example_id: one.scores for one in scorer.score_examples(trainer.collator.data.examples)}
+    for part in batch["parts"]:
+        logits = torch.cat([trainer.scores_of(scorer.model, chunk) for chunk in part["chunks"]])
+        probabilities = trainer.laid_out(logits, part)
+        scores = (probabilities @ torch.arange(4.0) / 3)[:, 0]
+        for row, mask, example_id in zip(scores, part["mask_BK"], part["ids"], strict=True):
+            torch.testing.assert_close(row[mask].detach(), torch.tensor(expected[example_id]), atol=1e-4, rtol=0)
