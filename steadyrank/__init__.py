@@ -18,7 +18,9 @@ _NAMES = {
     "load_scorer": "steadyrank.scoring",
     "evaluate": "steadyrank.evaluation", "compare": "steadyrank.evaluation",
 }  # fmt: skip
-_ROOMS = ("consumers", "data", "evaluation", "lists", "metrics", "objectives", "policy", "rewards", "scoring", "stability", "training")
+_ROOMS = (
+    "audit", "consumers", "data", "evaluation", "lists", "metrics", "objectives", "policy", "rewards", "scoring", "stability", "training",
+)  # fmt: skip
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

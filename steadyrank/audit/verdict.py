@@ -37,6 +37,7 @@ def judge(parts: Mapping[str, Any]) -> dict[str, Any]:
     grade, headline = _finding(parts, still=still, steady=steady)
     told = [_exact(parts)] if still and grade != "useless" else [] if still else [_kept(parts), _moved(parts)]
     told += [_quality(parts)] if grade not in ("useless", "no better than chance", "worse than chance") else []
+    told += [_order_gives(parts)]
     sentences = [line for line in (*told, _cause(parts), _reader(parts), _probes(parts)) if line]
     if not still and best != worst:
         sentences.append(f"The intervals leave room from {best} to {worst}.")
@@ -137,12 +138,19 @@ def _quality(parts: Mapping[str, Any]) -> str:
         return "The lists hold no grades, so nothing is said about quality."
     name, row = next(iter(parts["quality"]["measures"].items()))
     chance = parts["quality"]["references"][name]["random"]["mean"]
-    told = f"Under the same orders {name} is {score(row['mean'])}; a random order gets {chance:.3f}."
+    return f"Under the same orders {name} is {score(row['mean'])}; a random order gets {chance:.3f}."
+
+
+def _order_gives(parts: Mapping[str, Any]) -> str:
+    """What quality in the order of the file owes to that order, where the interval says so."""
+    if not parts.get("quality"):
+        return ""
+    name, row = next(iter(parts["quality"]["measures"].items()))
     lost = row["lost_by_shuffling"]
-    if lost["low"] is not None and (lost["low"] > 0 or lost["high"] < 0):
-        way = "higher" if lost["mean"] > 0 else "lower"
-        told += f" In the order of the file it is {abs(lost['mean']):.3f} {way}: that part belongs to the order."
-    return told
+    if lost["low"] is None or lost["low"] <= 0 <= lost["high"]:
+        return ""
+    way = "higher" if lost["mean"] > 0 else "lower"
+    return f"In the order of the file {name} is {abs(lost['mean']):.3f} {way}: that part belongs to the order."
 
 
 def _cause(parts: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ Never a test: a figure belongs to the machine and the moment it was measured on,
 from __future__ import annotations
 
 BENCHMARKS = {
+    "audit": "steadyrank.benchmarks.audit:run",
     "policy": "steadyrank.benchmarks.policy:run",
     "score": "steadyrank.benchmarks.score:run",
     "train": "steadyrank.benchmarks.train:run",

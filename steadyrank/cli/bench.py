@@ -11,7 +11,7 @@ from steadyrank.cli.output import AsJson, emit, say
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help="policy, score or train.")],
+    name: Annotated[str, typer.Argument(help="policy, score, train or audit.")],
     rounds: Annotated[int, typer.Option(min=1, help="Rounds; the contestants take turns within each.")] = 3,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the result as JSON.")] = None,
     as_json: AsJson = False,
