@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 PREFIX_MODES = ("cumulative", "independent")
+_KEPT = 20_000
 _MARKS = {"query": "\ue0a1\ue0a2", "documents": "\ue0a3\ue0a4"}  # what split_frame looks for
 _FIELDS = {"about", "system", "user", "query", "query_only", "lead", "skeletons", "dummy", "grades", "default_instruction"}
 
@@ -117,6 +118,9 @@ class GradeFrame:
         """The skeleton line of a marker. Every grade must be one known token there, and the four the same for all lines."""
         key = (marker, skeleton, dummy)
         if key not in self._lines:
+            if len(self._lines) >= _KEPT:  # random markers would fill it for ever
+                self._lines.clear()
+                self._markers.clear()
             before, after = self.wording(skeleton).replace("{marker}", marker).split("{dummy}")
             ids, grades = graded(self.tokenizer, before, self.fields["grades"], forbidden=self.text.forbidden)
             if self.grade_ids and grades != self.grade_ids:

@@ -21,6 +21,7 @@ from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 
 from steadyrank.lists import mask_of, pad
 from steadyrank.scoring.batched import EncodedPrompt
+from steadyrank.scoring.joint_encoder_last import reading, shorten
 
 ACROSS = ("full", "own")
 MARKER_SEES = ("own", "all")
@@ -40,6 +41,7 @@ class JointEncoderModel(PreTrainedModel):
             encoder.pooler = None
         self.base_model_prefix = encoder.base_model_prefix
         setattr(self, encoder.base_model_prefix, encoder)
+        shorten(encoder)
         size = config.hidden_size
         self.dense = nn.Linear(size, size)
         rate = getattr(config, "classifier_dropout", None)
@@ -69,11 +71,12 @@ class JointEncoderModel(PreTrainedModel):
         """logits_N4, fp32, of the slots at (row, place) `slots_N2`."""
         rows_N, places_N = slots_N2.unbind(1)
         options = {"position_ids": position_ids, "token_type_ids": token_type_ids}
-        hidden_BTD = self.encoder(
-            input_ids=input_ids,
-            attention_mask=seen(blocks_BT, slots_N2, **self.config.joint)[:, None],
-            **{name: value for name, value in options.items() if value is not None},
-        ).last_hidden_state
+        with reading(slots_N2):
+            hidden_BTD = self.encoder(
+                input_ids=input_ids,
+                attention_mask=seen(blocks_BT, slots_N2, **self.config.joint)[:, None],
+                **{name: value for name, value in options.items() if value is not None},
+            ).last_hidden_state
         hidden_ND = hidden_BTD[rows_N, places_N]
         with torch.autocast(hidden_ND.device.type, enabled=False):
             return self.grades(self.dropout(torch.tanh(self.dense(hidden_ND.float())))).float()

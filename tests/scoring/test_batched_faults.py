@@ -15,6 +15,7 @@ from steadyrank import Candidate, RankingExample  # noqa: E402
 from steadyrank.errors import InputError, NonFiniteScoreError  # noqa: E402
 from steadyrank.prompts.fit import fill_evenly, fit_list  # noqa: E402
 from steadyrank.records import Presentation  # noqa: E402
+from steadyrank.scoring.base import Pair  # noqa: E402
 
 QUERY = "which city"
 DOCUMENTS = ["the capital of the country", "bananas are yellow", "which city is it", "how many people"]
@@ -174,6 +175,14 @@ def test_out_of_memory_halves_the_batch(scorer):  # P21
     small.grade_logits = grade_logits
     for row, expected in zip(small.score_examples(lists), normal, strict=True):
         assert row.scores == pytest.approx(expected.scores, abs=1e-5)
+
+
+def test_pairs_are_prompts_of_one_candidate(scorer):
+    """Whoever trains or scores pairs through encode, collate and forward uses the scorer at width 1."""
+    pairs = [Pair(QUERY, document) for document in DOCUMENTS]
+    with torch.no_grad():
+        found = scorer.forward(scorer.model, scorer.collate(scorer.encode(pairs))).tolist()
+    assert found == pytest.approx([scorer.score(QUERY, [document])[0] for document in DOCUMENTS], abs=1e-5)
 
 
 def test_sliding_windows_average_the_scores_of_a_candidate(scorer):

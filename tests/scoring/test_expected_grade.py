@@ -74,6 +74,17 @@ def test_the_prompt_is_what_the_catalog_says_with_thinking_off(scorer):
     assert text == head + "<think>\n\n</think>\n\nGrades:\n[1] Grade: 0\n[2] Grade: "
 
 
+def test_the_order_of_a_presentation_is_the_order_shown(scorer):
+    for order in ((4, 2, 0, 1, 3), (1, 0, 3, 4, 2)):
+        prompts = scorer.prompts_of(EXAMPLE, Presentation(order=order))
+        for prompt, found, places in zip(prompts, scorer.encode_prompts(prompts), (order[:3], order[3:]), strict=True):
+            lines = "".join(f"[{number}] {DOCUMENTS[place]}\n" for number, place in enumerate(places, 1))
+            assert f"Documents:\n{lines}\nGive" in scorer.tokenizer.decode(found.ids) and prompt.places == places
+        moved = RankingExample(QUERY, tuple(DOCUMENTS[place] for place in order), id="moved")
+        row = scorer.score_presentations([EXAMPLE], [[Presentation(order=order)]])[0][0]
+        assert [row.scores[place] for place in order] == pytest.approx(scorer.score_examples([moved])[0].scores, abs=1e-6)
+
+
 def test_shared_beginnings_change_nothing_and_hold_everything_before_the_first_document(scorer):
     lists = [EXAMPLE, RankingExample("a dog ?", tuple(DOCUMENTS[::-1]), id="f"), RankingExample(QUERY, ("a dog",), id="g")]
     scorer.reuse_prefix = True

@@ -233,3 +233,22 @@ def test_the_packaged_teacher_keeps_its_knowledge(packaged_models):
         assert scorer.score(query, [passage])[0] == pytest.approx(float((0.5 * grades * z - offsets).softmax(0) @ grades / 3), abs=1e-4)
     together = scorer.score(query, passages)
     assert min(together[0], together[2], together[3]) > max(together[1], together[4])
+
+
+@pytest.mark.parametrize("options", [{}, {"across": "own"}, {"marker_sees": "all"}])
+def test_the_shortened_last_layer_gives_the_scores_and_gradients_of_the_whole_one(options):
+    short = joint(**options)
+    whole = copy.deepcopy(short)
+    layer = whole.model.encoder.encoder.layer[-1]
+    layer.forward = type(layer).forward.__get__(layer)
+    assert "forward" in short.model.encoder.encoder.layer[-1].__dict__
+    inputs = short.collate(short.encode_prompts(short.prompts_of(EXAMPLE)))
+    grads = []
+    for scorer in (short, whole):
+        scores = scorer.forward(scorer.model, inputs)
+        (scores * torch.arange(5.0)).sum().backward()
+        grads.append((scores.detach(), {name: value.grad for name, value in scorer.model.named_parameters() if value.grad is not None}))
+    assert torch.allclose(grads[0][0], grads[1][0], atol=1e-6)
+    assert grads[0][1].keys() == grads[1][1].keys()
+    for name, value in grads[0][1].items():
+        assert torch.allclose(value, grads[1][1][name], atol=1e-5), name
