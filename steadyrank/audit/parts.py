@@ -15,6 +15,7 @@ import numpy as np
 from steadyrank.audit.intervals import plain, summaries
 from steadyrank.audit.lists import Shown, width_of
 from steadyrank.audit.settings import AuditSettings
+from steadyrank.consumers.ordering import rankings
 from steadyrank.errors import ConfigError
 from steadyrank.evaluation import closed_forms
 from steadyrank.evaluation.measures import Measure
@@ -112,10 +113,10 @@ def _spread(scores_PK: np.ndarray) -> float:
 
 
 def _turnover(item: Shown, k: int) -> float:
-    """Share of pairs of presentations whose top-k sets differ, ties by the order shown; nan where the pool is no larger than k."""
+    """Share of pairs of presentations whose top-k sets differ, under the tie rule of the consumers; nan where k covers the pool."""
     if item.scores_PK.shape[1] <= k:
         return float("nan")
-    return top_k_turnover(item.scores_PK, k, orders_PK=item.orders_PK)
+    return top_k_turnover(-np.argsort(rankings(item.scores_PK, item.orders_PK), axis=1), k)
 
 
 def causes(shown: Sequence[Shown], windows: str | None) -> tuple[dict[str, Any] | None, str]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from steadyrank.audit.lists import Shown
+from steadyrank.consumers.ordering import rankings
 from steadyrank.consumers.sets import retained_set
 from steadyrank.stability.arrays import places_array
-from steadyrank.stability.psi import untied
 
 TEXT = 320  # characters of a text that the record keeps
 MOST = 20  # candidates
@@ -45,8 +45,13 @@ def _least_agreeing(mask_PK: np.ndarray) -> Pair:
 
 
 def _top(item: Shown) -> np.ndarray:
-    """The one candidate put first, as a mask; ties by the order shown."""
-    return untied(item.scores_PK, item.orders_PK) == 0
+    """The one candidate put first, as a mask."""
+    return _ranks(item) == 1
+
+
+def _ranks(item: Shown) -> np.ndarray:
+    """Rank from 1 of each candidate, under the tie rule of the consumers."""
+    return np.argsort(rankings(item.scores_PK, item.orders_PK), axis=1) + 1
 
 
 def _middle(pairs: Sequence[tuple[Pair, Shown]]) -> tuple[Pair, Shown, int] | None:
@@ -61,14 +66,14 @@ def _middle(pairs: Sequence[tuple[Pair, Shown]]) -> tuple[Pair, Shown, int] | No
 def _record(pair: Pair, item: Shown, flipping: int, *, lists: int, about: str, threshold: float | None) -> dict[str, Any]:
     agreement, first, second = pair
     example, rows = item.example, item.scores_PK[[first, second]]
-    rank_2K = -untied(rows, None if item.orders_PK is None else item.orders_PK[[first, second]])
+    rank_2K = _ranks(item)[[first, second]]
     place_2K = None if item.orders_PK is None else places_array(item.orders_PK[[first, second]])
     candidates = []
     for place, candidate in enumerate(example.candidates):
         row: dict[str, Any] = {"text": _cut(candidate.content), "grade": None if example.relevance is None else example.relevance[place]}
         for at, side in enumerate("ab"):
             row[f"score_{side}"] = float(rows[at, place])
-            row[f"rank_{side}"] = int(rank_2K[at, place]) + 1
+            row[f"rank_{side}"] = int(rank_2K[at, place])
             row[f"place_{side}"] = None if place_2K is None else int(place_2K[at, place]) + 1
             if threshold is not None:
                 row[f"kept_{side}"] = bool(rows[at, place] >= threshold)

@@ -136,11 +136,12 @@ def panel(sides: Sequence[Side]) -> dict[str, Any] | None:
     lines = [(name, y(value)) for name, value in (("random order", chance), ("order of the file", first)) if value is not None]
     if len(lines) == 2 and abs(lines[0][1] - lines[1][1]) < 16:
         lines = [("random order and order of the file", (lines[0][1] + lines[1][1]) / 2)]
+    is_taken = any(point["x"] < box["left"] + 190 and abs(point["y"] - at) < 34 for point in points for _, at in lines)
     return {
         **box, "points": points, "lines": lines, "measure": text.measure(shown[0].measure or ""),
         "x_ticks": [(f"{tick:g}", x(tick)) for tick in (0, 0.25, 0.5, 0.75, 1)],
         "y_ticks": [(f"{tick / 10:g}", y(tick / 10)) for tick in range(0, 11, 2) if tick / 10 >= low_y],
-        "steady": x(1 - 2 * 0.02), "chance_x": x(0.0),
+        "label_x": x(1 - 2 * 0.02) - 8 if is_taken else box["left"] + 6, "steady": x(1 - 2 * 0.02), "chance_x": x(0.0),
     }  # fmt: skip
 
 

@@ -226,7 +226,9 @@ def _decisions(axes: Any, sides: Sequence[Side]) -> None:
                 continue
             colour, y = _colour(side), row + offset
             axes.plot(_ends(value), [y, y], color=colour, linewidth=5, alpha=0.4, solid_capstyle="round")
-            axes.plot([value.mean], [y], style.MARKER[side.colour], color=colour, markersize=7.5, markeredgecolor=style.PAPER)
+            axes.plot(
+                [value.mean], [y], style.MARKER[side.colour], color=colour, markersize=7.5, markeredgecolor=style.PAPER, clip_on=False
+            )
             axes.text(1.03, y, value.text, color=colour, fontsize=10, fontweight="bold", va="center")
     axes.set_yticks(range(len(lines)), [name for name, _ in lines], color=style.INK, fontsize=9.5)
     axes.set(xlim=(-0.02, 1.02), ylim=(len(lines) - 0.5, -0.5))

@@ -39,6 +39,8 @@ class Value:
     def text(self) -> str:
         if self.mean is None:
             return text.MISSING
+        if not self.is_share and 0 < abs(self.mean) < 0.0095:
+            return f"{self.mean:.2g}".replace("-", text.MINUS)
         return percent(self.mean) if self.is_share else text.number(self.mean)
 
     @property

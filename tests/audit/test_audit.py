@@ -85,6 +85,12 @@ class TestFindings:
         assert audit.example is None
         assert audit.pool["pool_psi"]["mean"] == 0 and audit.batching["largest"] == 0
 
+    def test_ties_of_a_steady_scorer_are_no_flips(self):
+        """Equal scores at the top must not turn over with the order shown."""
+        audit = run_audit(Pointwise(lambda e, o: [1.0, 1.0, 1.0, 0.5, 0.5, 0.0]), make_lists(), top_k=2, **FAST)
+        assert audit.steadiness["top_k_turnover"]["mean"] == 0 and audit.preference["top_flip"]["mean"] == 0
+        assert audit.example is None
+
     def test_constant_is_useless_and_scores_chance(self):
         audit = run_audit("constant", make_lists(), **FAST)
         assert audit.verdict["grade"] == "useless"

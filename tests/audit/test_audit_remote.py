@@ -1,4 +1,4 @@
-"""The audit of a rerank service on the loopback: scores are matched by index, failures are counted, order effects of the service are seen."""
+"""The audit of a rerank service on the loopback: scores are matched by index, failures counted, order effects of the service seen."""
 
 import pytest
 
