@@ -185,6 +185,7 @@ def _data(plan: _Plan, shown: Sequence[Shown], dev: Sequence[Shown]) -> dict[str
         "pool_sizes": [min(sizes), max(sizes)],
         "presentations": min(amounts),
         "most_presentations": max(amounts),
+        "kind": plan.settings.kind,
         "graded_lists": sum(item.has_grades for item in shown),
         "single_candidate_lists": sum(size == 1 for size in sizes),
         "sources": dict(sorted(Counter(item.example.source or "" for item in shown).items())),

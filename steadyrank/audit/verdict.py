@@ -111,10 +111,7 @@ def _kept(parts: Mapping[str, Any]) -> str:
     point = main_point(parts)
     if point is None or point["jaccard"]["mean"] is None:
         return ""
-    return (
-        f"At threshold {point['threshold']:.3g}, two orders of the same {_documents(parts['data'])} agree on "
-        f"{percent(point['jaccard'])} of the kept set."
-    )
+    return f"At threshold {point['threshold']:.3g}, {_two(parts['data'])} agree on {percent(point['jaccard'])} of the kept set."
 
 
 def _ranked(parts: Mapping[str, Any]) -> str:
@@ -122,7 +119,8 @@ def _ranked(parts: Mapping[str, Any]) -> str:
     if psi["mean"] is None:
         return ""
     chance = ", no better agreement than chance" if psi["high"] >= 0.48 else ""
-    return f"Two orders of the same {_documents(parts['data'])} rank {percent(psi)} of document pairs the other way round{chance}."
+    two = _two(parts["data"])
+    return f"{two[0].upper()}{two[1:]} rank {percent(psi)} of document pairs the other way round{chance}."
 
 
 def _moved(parts: Mapping[str, Any]) -> str:
@@ -138,7 +136,7 @@ def _quality(parts: Mapping[str, Any]) -> str:
         return "The lists hold no grades, so nothing is said about quality."
     name, row = next(iter(parts["quality"]["measures"].items()))
     chance = parts["quality"]["references"][name]["random"]["mean"]
-    return f"Under the same orders {name} is {score(row['mean'])}; a random order gets {chance:.3f}."
+    return f"Under the same {_what(parts['data'])} {name} is {score(row['mean'])}; a random order gets {chance:.3f}."
 
 
 def _order_gives(parts: Mapping[str, Any]) -> str:
@@ -168,7 +166,7 @@ def _reader(parts: Mapping[str, Any]) -> str:
     reader = parts.get("reader")
     if not reader:
         return ""
-    return f"A reader of the top {reader['k']} gives another answer in {percent(reader['answer_flip'])} of pairs of orders."
+    return f"A reader of the top {reader['k']} gives another answer in {percent(reader['answer_flip'])} of pairs of {_what(parts['data'])}."
 
 
 def _probes(parts: Mapping[str, Any]) -> str:
@@ -179,6 +177,19 @@ def _probes(parts: Mapping[str, Any]) -> str:
     if batching and batching["moved_lists"]:
         told.append(f"Other batches of the same prompts move scores by up to {batching['largest']:.2g}.")
     return " ".join(told)
+
+
+def _what(data: Mapping[str, Any]) -> str:
+    """What differs between presentations."""
+    return "slot markers" if data.get("kind") == "markers" else "orders"
+
+
+def _two(data: Mapping[str, Any]) -> str:
+    return (
+        f"two sets of slot markers on the same {_documents(data)}"
+        if data.get("kind") == "markers"
+        else f"two orders of the same {_documents(data)}"
+    )
 
 
 def _documents(data: Mapping[str, Any]) -> str:

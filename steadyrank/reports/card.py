@@ -119,7 +119,7 @@ def panel(sides: Sequence[Side]) -> dict[str, Any] | None:
     def y(value: float) -> float:
         return round(box["height"] - box["bottom"] - (value - low_y) / (1.02 - low_y) * (box["height"] - box["top"] - box["bottom"]), 1)
 
-    points = []
+    points: list[dict[str, Any]] = []
     for side in shown:
         mean, worst, best, agreement = side.quality(), side.quality("worst"), side.quality("best"), side.agreement
         assert mean is not None and mean.mean is not None and agreement.mean is not None

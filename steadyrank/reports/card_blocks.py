@@ -35,6 +35,7 @@ def blocks(sides: Sequence[Side]) -> list[Block]:
         Block("Preference pair", own, _preference(sides)),
         Block("Reader of the top k", own, _reader(sides)),
         Block("Quality" if sides[0].measure is None else text.measure(sides[0].measure), own, _quality(sides)),
+        Block("Steadiness", own, _steadiness(sides)),
         Block("Probes", own, _probes(sides)),
     ]
     kept = [replace(one, rows=[row for row in one.rows if any(value is not None for value in row.values)]) for one in found]
@@ -103,6 +104,21 @@ def _reader(sides: Sequence[Side]) -> list[Row]:
         Row("another answer", "of two orders", _of(sides, "reader", "answer_flip")),
         Row("exact match", "", _of(sides, "reader", "em")),
         Row("answer F1", "", _of(sides, "reader", "f1")),
+    ]
+
+
+def _steadiness(sides: Sequence[Side]) -> list[Row]:
+    def plain(key: str) -> tuple[Value | None, ...]:
+        return tuple(card_view.value(side.raw["steadiness"].get(key)) for side in sides)
+
+    top = next((side.raw["steadiness"].get("top_k") for side in sides), "k")
+    return [
+        Row("document pairs turned round", "τ-PSI", _of(sides, "steadiness", "tau_psi")),
+        Row(f"another top {top}", "of two orders", _of(sides, "steadiness", "top_k_turnover")),
+        Row("a score moves by", "SD over orders", plain("score_sd")),
+        Row("the same, by what tells candidates apart", "their SD", plain("relative_sd")),
+        Row("rank variance", "squared ranks", plain("rank_variance")),
+        Row("tied document pairs", "", _of(sides, "steadiness", "tie_rate")),
     ]
 
 

@@ -145,6 +145,23 @@ class TestFindings:
         assert row["mean"]["low"] < audit.quality["references"]["nDCG@6"]["random"]["mean"] < row["mean"]["high"]
         assert any("belongs to the order" in line for line in audit.verdict["sentences"])
 
+    def test_markers_are_called_markers(self):
+        """With the order fixed the sentences must not speak of orders."""
+        rule = {"numeric": 0.0, "letters": 0.4, "doc": 0.8, "roman": 1.2, "random": 1.6}
+
+        class Marked(Planted):
+            def score_presentations(self, examples, laid, *, progress=False):
+                rows = []
+                for example, row in zip(examples, laid, strict=True):
+                    moves = [np.arange(len(example.candidates)) * rule.get(shown.markers, 0.0) for shown in row]
+                    lists = [(quality_of(example) + move, shown) for move, shown in zip(moves, row, strict=True)]
+                    rows.append([ScoredList(example.id, "marked", tuple(scores), "grade", shown) for scores, shown in lists])
+                return rows
+
+        audit = run_audit(Marked(None), make_lists(), kind="markers", **{**FAST, "presentations": 5})
+        told = " ".join([audit.verdict["headline"], *audit.verdict["sentences"]])
+        assert "two sets of slot markers on the same six documents" in told and "two orders" not in told
+
 
 class TestThreshold:
     def test_jaccard_is_what_arithmetic_gives(self):
