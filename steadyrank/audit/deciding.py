@@ -31,6 +31,8 @@ def threshold(shown: Sequence[Shown], dev: Sequence[Shown], settings: AuditSetti
     """The kept sets at each operating point."""
     if settings.threshold is not None:
         points: list[tuple[str, ThresholdChoice | None, float]] = [("given", None, settings.threshold)]
+    elif not dev and chosen_on:
+        return None, "no dev list has scores; score them too, or give a threshold"
     elif not dev:
         return None, "there are too few lists to choose a threshold on some and report it on others; give dev lists, or a threshold"
     else:

@@ -164,7 +164,7 @@ def _cause(parts: Mapping[str, Any]) -> str:
 
 def _reader(parts: Mapping[str, Any]) -> str:
     reader = parts.get("reader")
-    if not reader:
+    if not reader or reader["answer_flip"]["mean"] is None:
         return ""
     return f"A reader of the top {reader['k']} gives another answer in {percent(reader['answer_flip'])} of pairs of {_what(parts['data'])}."
 

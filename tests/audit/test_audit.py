@@ -257,6 +257,30 @@ class TestCounts:
         assert audit.counts["truncated"] == 4 * 2 * 2 and audit.counts["empty"] == 4 * 2
         assert audit.left_out["pool"] == "needs the scorer, and this is a file of scores"
 
+    def test_odd_lists_among_others(self):
+        """One candidate, two, no grades, nothing relevant, an empty and a repeated text: counted or left out, never a crash or a NaN."""
+        odd = [
+            RankingExample("one", (Candidate("only"),), (1.0,), id="o1"),
+            RankingExample("two", (Candidate("a"), Candidate("b")), (0.0, 1.0), id="o2"),
+            RankingExample("ungraded", (Candidate("a"), Candidate(""), Candidate("a")), id="o3", answers=("a",)),
+            RankingExample("nothing", (Candidate("a"), Candidate("b"), Candidate("c")), (0.0, 0.0, -1.0), id="o4"),
+        ]
+        audit = run_audit(Planted(slot_biased), [*make_lists(12), *odd], threshold=0.5, **FAST)
+        assert audit.data["pool_sizes"] == [1, 6] and audit.data["single_candidate_lists"] == 1 and audit.data["graded_lists"] == 15
+        assert audit.steadiness["tau_psi"]["excluded"] == 1  # one candidate has no pair
+        assert audit.preference["top_flip"]["n"] == 15
+        assert audit.reader["lists"] == 1
+        json.dumps(audit.to_json(), allow_nan=False)
+
+    def test_dev_lists_without_scores_are_said(self):
+        examples = make_lists(8)
+        scored = [
+            ScoredList(e.id, "s", tuple(range(6)), "grade", Presentation(order=tuple(range(6)), seed=p)) for e in examples for p in range(2)
+        ]
+        dev = [RankingExample("elsewhere", e.candidates, e.relevance, id="dev") for e in examples[:1]]
+        audit = run_audit(scored, examples, dev=dev, resamples=50)
+        assert audit.threshold is None and "no dev list has scores" in audit.left_out["threshold"]
+
 
 class TestFiles:
     def test_round_trip(self, tmp_path):
@@ -353,3 +377,10 @@ def test_grades_rise_with_the_planted_unsteadiness():
         for w in (0.001, 0.4, 6.0)
     ]
     assert all(a <= b for a, b in pairwise(reached)) and reached[0] == 0 and reached[-1] == 2
+
+
+def test_every_benched_measure_runs():
+    from steadyrank.benchmarks.audit import measure_works
+
+    for name, work in measure_works(3, 4, 5, 0).items():
+        assert work() is not None, name
