@@ -313,6 +313,14 @@ def test_steady_is_the_objective_plus_the_variance():
     same(batch.run()[0].total, plain.total + 2.0 * variance)
 
 
+def test_steady_on_all_views_is_the_mean_of_the_objective_over_them():
+    batch = Batch("a1", {"consistency": {"weight": 0.0, "on": "all"}})
+    plain = [build("a1")(batch.scores[:, view].logit(), batch.targets, batch.mask) for view in range(P)]
+    loss = batch.run()[0]
+    same(loss.total, torch.stack([one.total for one in plain]).mean())
+    same(loss.parts["kl_to_teacher"][0], torch.stack([one.parts["kl_to_teacher"][0] for one in plain]).mean())
+
+
 def test_bounded_scores_become_unbounded_before_a_policy_reads_them():
     """At the ends of [0, 1] utilities stay finite; between them a policy can become as sure as it likes."""
     batch = Batch("a3", {"consistency": {"weight": 0.0, "views": 1}}, sizes=(3,))

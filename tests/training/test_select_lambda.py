@@ -67,6 +67,14 @@ def test_least_disagreement_within_one_standard_error():
     assert "lambda 3" in choice.lines()[0]
 
 
+def test_a_larger_weight_is_not_better_in_itself():
+    """The largest weight in the band is not the steadiest; ties of disagreement go to the smaller weight."""
+    table = {1.0: rows(0.7, 0.3, seed=1), 2.0: rows(0.6995, 0.1, seed=2), 4.0: rows(0.6995, 0.2, seed=4)}
+    assert select_lambda(table).weight == 2.0
+    tied = {1.0: rows(0.7, 0.1, seed=1), 2.0: rows(0.7, 0.1, seed=1)}
+    assert select_lambda(tied).weight == 1.0
+
+
 def test_the_band_is_as_wide_as_the_data_say():
     """A loss of .01 is outside where runs differ little query by query, and inside where they differ much: no constant would do both."""
     table = {1.0: (0.70, 0.3), 2.0: (0.69, 0.1), 3.0: (0.5, 0.05)}
