@@ -25,13 +25,14 @@ from typing import Any
 import torch
 import yaml
 
-from steadyrank import files, seeds
+from steadyrank import files
 from steadyrank.errors import ConfigError, RunError
 from steadyrank.records import RankingExample
 from steadyrank.training import environment, lora, precision
 from steadyrank.training.card import render
 from steadyrank.training.collate import Collator
 from steadyrank.training.dev import DevSet, ViewDevSet
+from steadyrank.training.identity import fingerprint, newest_checkpoint, printed, score_print, seed_head
 from steadyrank.training.labels import Labels
 from steadyrank.training.prepare import Scores, TrainingLists, prepare, utilities
 from steadyrank.training.result import TrainResult
@@ -107,11 +108,11 @@ class _Run:
                 path = self.output / name
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         self.output.mkdir(parents=True, exist_ok=True)
-        _seed_head(self.student, self.settings.seed)
+        seed_head(self.student, self.settings.seed)
         self.data = {
-            "train": _fingerprint(train),
-            "dev": _fingerprint(dev or []),
-            "teacher": _score_print(teacher),
+            "train": fingerprint(train),
+            "dev": fingerprint(dev or []),
+            "teacher": score_print(teacher),
             "student": self.student.fingerprint,
         }
         if reads_views(self.objective):
@@ -145,7 +146,7 @@ class _Run:
         if (self.output / "data.json").exists():
             old_data = files.read_json(self.output / "data.json")
             for name in ("train", "dev", "teacher", "student", "labels"):
-                if _printed(old_data.get(name)) != _printed(self.data.get(name)):
+                if printed(old_data.get(name)) != printed(self.data.get(name)):
                     raise ConfigError(f"{self.output} holds a run with another {name}; {_ANEW}")
 
     def go(
@@ -303,50 +304,3 @@ class _Run:
             (best / "README.md").write_text(render(result, differences={}, **known), encoding="utf-8")
         shutil.rmtree(self.output / "checkpoints", ignore_errors=True)
         files.write_json(self.output / "result.json", result.to_json())
-
-
-def newest_checkpoint(folder: Path) -> tuple[Path | None, int]:
-    """The newest whole checkpoint (its state is written last) and its step; half-written ones are passed over."""
-    found = [(_step_of(path), path) for path in folder.glob("checkpoint-*")] if folder.exists() else []
-    step, path = max(((step, path) for step, path in found if step), default=(0, None), key=lambda item: item[0])
-    return path, step
-
-
-def _step_of(checkpoint: Path) -> int:
-    """The step a checkpoint stands at; 0 for one that a kill left unfinished."""
-    try:
-        return int(json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))["global_step"])
-    except (OSError, ValueError, KeyError):
-        return 0
-
-
-def _seed_head(student: Any, seed: int) -> None:
-    """A new head gets the numbers of this run's seed, whatever was drawn in the process before."""
-    fresh = getattr(student, "_initial", None) if getattr(student, "untrained", False) else None
-    if not fresh:
-        return
-    owners = {name.rpartition(".")[0] for name in fresh}
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seeds.digest(seed, "head") >> 1)
-        for name, module in student.model.named_modules():
-            if name in owners and isinstance(module, torch.nn.Linear):
-                drawn = torch.empty(module.weight.shape).normal_(std=getattr(student.model.config, "initializer_range", 0.02))
-                module.weight.copy_(drawn)
-    state = student.model.state_dict()
-    student._initial = {name: state[name].clone() for name in fresh}
-
-
-def _fingerprint(examples: Sequence[RankingExample]) -> dict[str, Any]:
-    rows = [[example.id, example.query, example.instruction, example.documents, example.relevance] for example in examples]
-    return {"lists": len(rows), "fingerprint": files.fingerprint(rows)}
-
-
-def _printed(value: Any) -> Any:
-    """What identifies a part of the data."""
-    return value.get("fingerprint") if isinstance(value, dict) else value
-
-
-def _score_print(scores: Scores | None) -> str | None:
-    if scores is None:
-        return None
-    return files.fingerprint([[round(score, 6) for score in utilities(row)] for row in scores])

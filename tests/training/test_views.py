@@ -235,6 +235,20 @@ def test_killed_run_goes_on_to_the_same_numbers_average_included(tmp_path):
         assert rows(tmp_path / "straight", name) == rows(tmp_path / "killed", name)
 
 
+def test_a_new_grade_head_is_the_seeds(tmp_path):
+    """Whatever the process drew before, two runs of one seed start from the same head, and another seed from another."""
+    tiny.student().model.bert.save_pretrained(tmp_path / "encoder")
+    tiny.tokenizer().save_pretrained(tmp_path / "encoder")
+    heads = []
+    for number, seed in enumerate((0, 0, 1)):
+        torch.manual_seed(number)
+        made = JointEncoder.load(tmp_path / "encoder", allow_untrained=True, width=4, max_length=64)
+        assert made.untrained
+        run(tmp_path / f"run{number}", scorer=made, max_steps=1, learning_rate=1e-12, dev=None, seed=seed)
+        heads.append(made.model.grades.weight.detach().clone())
+    assert torch.allclose(heads[0], heads[1], atol=1e-9) and not torch.allclose(heads[0], heads[2], atol=1e-3)
+
+
 def test_ramp_and_parts_are_in_the_log_and_labels_in_the_directory(tmp_path):
     result, _ = run(tmp_path / "run", options={"weight": 8.0, "ramp": 0.5}, eval_every=4)
     log = rows(tmp_path / "run")
