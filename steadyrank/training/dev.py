@@ -84,10 +84,20 @@ class ViewDevSet(DevSet):
     per_query:    quality (the best measure), tau_psi and variance of each dev query, from which a lambda is chosen
     """
 
-    def __init__(self, examples: Sequence[RankingExample], *, best_measure: str, path: Path, presentations: int, seed: int):
+    def __init__(
+        self,
+        examples: Sequence[RankingExample],
+        *,
+        best_measure: str,
+        path: Path,
+        presentations: int,
+        seed: int,
+        windows: str | None = None,
+    ):
         super().__init__(examples, best_measure=best_measure, path=path)
         drawn = seeds.digest(seed, "dev orders") >> 1
-        self.laid = [[Presentation(), *presentations_of(example, presentations, seed=drawn)] for example in self.examples]
+        own = Presentation(windows=windows)
+        self.laid = [[own, *presentations_of(example, presentations, seed=drawn, windows=windows)] for example in self.examples]
 
     def measure(self, scorer: Any, step: int) -> dict[str, Any]:
         rows = scorer.score_presentations(self.examples, self.laid)

@@ -205,7 +205,7 @@ class _Run:
         if not reads_views(self.objective):
             return DevSet(dev, **known)
         views = self.settings.views or ViewSettings()
-        return ViewDevSet(dev, presentations=views.dev_presentations, seed=self.settings.seed, **known)
+        return ViewDevSet(dev, presentations=views.dev_presentations, seed=self.settings.seed, windows=views.windows, **known)
 
     def _trainer(self, lists: TrainingLists, model: Any, dev: DevSet | None, saver: Saver) -> tuple[RankTrainer, Watch, int]:
         settings = self.settings

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steadyrank.data.presenting import MARKERS
+from steadyrank.data.presenting import MARKERS, parse_windows
 from steadyrank.errors import ConfigError, unknown_name
 
 PRECISIONS = ("auto", "fp32", "bf16", "bf16_resident")
@@ -50,6 +50,8 @@ class ViewSettings:
     """first_stage | shuffle | within (inside its window, companions fixed); a list gives each view its own, the last one repeated."""
     markers: tuple[str, ...] | None = None
     """Marker schemes, one drawn for each view; absent leaves them to the scorer."""
+    windows: str | None = None
+    """Window rule of training and dev where it is not the scorer's own; `contiguous:1` warms a wide scorer up one candidate at a time."""
     dev_presentations: int = 4
     """Orders in which every dev list is scored, beside its own."""
 
@@ -65,6 +67,8 @@ class ViewSettings:
                     raise unknown_name(f"views.{name}", one, known)
             if not value:
                 raise ConfigError(f"views.{name} is empty; name at least one, or leave it out")
+        if self.windows is not None:
+            parse_windows(self.windows)
         _check_number(self, "count", "views", low=1, whole=True)
         _check_number(self, "dev_presentations", "views", low=1, whole=True)
 

@@ -62,15 +62,20 @@ def plan(objective: Any, settings: ViewSettings | None) -> LaidViews:
     return replace(laid, count=count, kinds=kinds, markers=settings.markers or laid.markers)
 
 
-def lay(example: RankingExample, laid: LaidViews, *, seed: int, epoch: int, windows: str | None) -> list[Presentation]:
-    """The presentations of one list in one epoch."""
+def lay(
+    example: RankingExample, laid: LaidViews, *, seed: int, epoch: int, windows: str | None, own_windows: str | None = None
+) -> list[Presentation]:
+    """The presentations of one list in one epoch.
+
+    windows: the rule that a view follows; None leaves it to the scorer, whose rule is `own_windows` (`within` must know it).
+    """
     out = []
     for view in range(laid.count):
         kind = laid.kinds[min(view, len(laid.kinds) - 1)]
         own = seeds.digest(seed, "view", example.id, epoch, view) >> 1
         scheme = laid.markers[int(seeds.stream(own, "marker scheme").integers(len(laid.markers)))] if laid.markers else None
-        drawn = presentations(example, 1, seed=own, kind=kind, windows=windows if kind == "within" else None, markers=scheme)[0]
-        out.append(replace(drawn, windows=None))  # the scorer's own
+        drawn = presentations(example, 1, seed=own, kind=kind, windows=windows or own_windows, markers=scheme)[0]
+        out.append(replace(drawn, windows=windows))
     return out
 
 
@@ -96,14 +101,14 @@ class ViewCollator(Collator):
     ):
         super().__init__(scorer, objective, data, settings=settings, tokens_per_forward=tokens_per_forward)
         self.laid = laid
+        self.windows = settings.views.windows if settings.views is not None else None
         self._seen: dict[int, tuple[int, int, int]] = {}
         self.weights_S = self._slot_weights() if "weights_BPK" in objective.needs else None
 
     def presentations_of(self, index: int, epoch: int) -> list[Presentation]:
         """How a list is laid in an epoch."""
-        return lay(
-            self.data.examples[index], self.laid, seed=self.settings.seed, epoch=epoch, windows=getattr(self.scorer, "windows", None)
-        )
+        example, own = self.data.examples[index], getattr(self.scorer, "windows", None)
+        return lay(example, self.laid, seed=self.settings.seed, epoch=epoch, windows=self.windows, own_windows=own)
 
     def encoded(self, draws: Sequence[Draw]) -> list[list[LaidPrompt]]:
         shown = [
@@ -196,7 +201,7 @@ class ViewCollator(Collator):
     def _slots(self, index: int, epoch: int) -> list[dict[int, int]]:
         """Of each view whose slots weigh, candidate -> slot."""
         example = self.data.examples[index]
-        laid = [Presentation()] if self.objective.slot == "first_stage" else self.presentations_of(index, epoch)
+        laid = [Presentation(windows=self.windows)] if self.objective.slot == "first_stage" else self.presentations_of(index, epoch)
         return [_slot_of([prompt.places for prompt in self.scorer.prompts_of(example, one)]) for one in laid]
 
     def _weights(self, draws: Sequence[Draw], encoded: Sequence[list[LaidPrompt]], views: range, width: int) -> Tensor:
@@ -243,4 +248,10 @@ def _slot_of(prompts: Sequence[Sequence[int]]) -> dict[int, int]:
 def describe_views(laid: LaidViews, settings: ViewSettings | None) -> dict[str, Any]:
     """What a run writes about its views."""
     own = settings or ViewSettings()
-    return {"count": laid.count, "kinds": list(laid.kinds), "markers": list(laid.markers), "dev_presentations": own.dev_presentations}
+    return {
+        "count": laid.count,
+        "kinds": list(laid.kinds),
+        "markers": list(laid.markers),
+        "windows": own.windows,
+        "dev_presentations": own.dev_presentations,
+    }

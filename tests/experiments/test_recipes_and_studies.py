@@ -141,7 +141,7 @@ def test_a_view_recipe_makes_its_labels_once_and_saves_a_joint_encoder(world):
     assert labels.kind == "teacher" and labels.provenance["mapping"] == "platt" and labels.provenance["slope"] != 0
     assert load_scorer(str(world / "run" / "final")).kind == "joint_encoder"
     data = json.loads((world / "run" / "data.json").read_text())
-    assert data["views"] == {"count": 2, "kinds": ["within"], "markers": [], "dev_presentations": 2}
+    assert data["views"] == {"count": 2, "kinds": ["within"], "markers": [], "windows": None, "dev_presentations": 2}
     again = view_recipe(
         world, "single_order", output=str(world / "again"), labels={"kind": "file", "path": str(world / "run/labels.jsonl")}
     )

@@ -126,7 +126,9 @@ def test_kinds_of_views(tmp_path):
 
     def orders(name, *, windows="contiguous:4", **views):
         settings = TrainSettings(views=views).views if views else None
-        return [one.order for one in lay(example, plan(objectives.build(name), settings), seed=0, epoch=3, windows=windows)]
+        return [
+            one.order for one in lay(example, plan(objectives.build(name), settings), seed=0, epoch=3, windows=None, own_windows=windows)
+        ]
 
     assert orders("single_order") == orders("kl_to_base") == [tuple(range(9))]
     first, second = orders("debias_first")
@@ -149,6 +151,7 @@ def test_kinds_of_views(tmp_path):
     ("oc_sft", {"count": 1}, "cannot disagree"),
     ("oc_sft", {"kind": "shufle"}, "'shuffle'"),
     ("oc_sft", {"markers": ["letter"]}, "'letters'"),
+    ("oc_sft", {"windows": "contigous:4"}, "'contiguous'"),
     ("oc_sft", {"cuont": 2}, "training.views.count"),
     ("oc_sft", {"dev_presentations": 0}, "at least 1"),
 ])  # fmt: skip
@@ -164,6 +167,18 @@ def test_a_pointwise_student_has_no_views_and_a_listwise_one_reads_one(tmp_path)
     assert fitting(plain, tiny.student()) is plain
     wrapped = fitting(plain, student())
     assert wrapped.laid.count == 1 and wrapped.settings.consistency.weight == 0
+
+
+def test_windows_of_one_show_one_candidate_in_training_and_dev(tmp_path):
+    """A wide scorer warmed up at width 1: every prompt holds one candidate, no order can be seen, and its own rule is left as it is."""
+    scorer = student(width=6)
+    views = {"windows": "contiguous:1", "markers": ["random"]}
+    trainer = trainer_of(tmp_path, "permutation_augmentation", scorer=scorer, views=views)
+    rows_ = trainer.collator.encoded([Draw(place, 0) for place in range(8)])
+    assert all(len(item.places) == 1 for row in rows_ for item in row)
+    run(tmp_path / "run", "permutation_augmentation", scorer=scorer, max_steps=1, views={"windows": "contiguous:1"})
+    assert all(row["tau_psi"] == 0 and row["score_variance"] < 1e-10 for row in rows(tmp_path / "run", "dev.jsonl"))
+    assert scorer.windows == load_scorer(str(tmp_path / "run" / "final")).windows == "contiguous:6"
 
 
 def test_slot_weights_follow_the_slot_a_candidate_stands_in(tmp_path):
