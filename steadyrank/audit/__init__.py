@@ -2,6 +2,7 @@
 
     audit = run_audit("teacher", examples, presentations=10)
     audit.write("audit.json")
+    differences(audit.per_list, other.per_list)      # of two scorers on the same lists, list by list
 
 `running` scores every list under the same presentations for quality and for steadiness and puts the parts together; `parts` and `deciding`
 compute them, `probing` asks the scorer again (pool, batches), `verdict` says in words what came out. Draws nothing: the card is
@@ -18,10 +19,14 @@ _NAMES = {
     "Audit": "steadyrank.audit.record:Audit",
     "AuditSettings": "steadyrank.audit.settings:AuditSettings",
     "run_audit": "steadyrank.audit.running:run_audit",
+    "averaged": "steadyrank.audit.comparing:averaged",
+    "summary": "steadyrank.audit.comparing:summary",
+    "differences": "steadyrank.audit.comparing:differences",
 }
-__all__ = ["Audit", "AuditSettings", "run_audit"]
+__all__ = ["Audit", "AuditSettings", "averaged", "differences", "run_audit", "summary"]
 
 if TYPE_CHECKING:
+    from steadyrank.audit.comparing import averaged, differences, summary
     from steadyrank.audit.record import Audit
     from steadyrank.audit.running import run_audit
     from steadyrank.audit.settings import AuditSettings

@@ -26,6 +26,7 @@ class Audit:
     threshold, preference, reader: what it does to those who act on scores. pool, batching: probes.
     verdict:    grade, headline, sentences, numbers that decided it.
     example:    one list on which a decision flips, a typical one.
+    per_list:   the values of every list, by which two audits are compared (`comparing`).
     """
 
     SCHEMA: ClassVar[str] = "steadyrank.audit/1"
@@ -43,6 +44,7 @@ class Audit:
     pool: Part | None = None
     batching: Part | None = None
     example: Part | None = None
+    per_list: Part | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     settings: Part = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from typing import Any
 
 from steadyrank.audit import deciding, parts, probing, showing, splitting, verdict
 from steadyrank.audit.lists import Shown, gather
+from steadyrank.audit.per_list import per_list
 from steadyrank.audit.record import Audit
 from steadyrank.audit.scoring import REASONS, Scored, reason_of, score_laid
 from steadyrank.audit.settings import AuditSettings
@@ -169,6 +170,8 @@ def _parts(plan: _Plan, shown: list[Shown], dev: list[Shown], live: Any, answere
     found["verdict"] = verdict.judge(found)
     point = verdict.main_point(found)
     found["example"] = showing.flip_example(shown, None if point is None else point["threshold"])
+    points = {row["name"]: row["threshold"] for row in (found["threshold"] or {"points": []})["points"]}
+    found["per_list"] = per_list(shown, settings, points)
     if found["example"] is None:
         left_out["example"] = "no decision flips on any list"
     return {**found, "left_out": left_out}

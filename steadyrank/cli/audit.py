@@ -81,7 +81,24 @@ def _compare(audits: list[Path], page: Path, *, as_json: bool) -> None:
     if page.suffix not in (".html", ".htm"):
         raise InputError("is no page; give the name of an .html file with -o", path=page)
     written = _card(audits, page, page.with_suffix(".png"))
-    emit({"files": [str(path) for path in written]}, as_json=as_json, lines=["written: " + ", ".join(map(str, written))])
+    found = _differences(*audits)
+    lines = [f"{name}: {row['mean']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}] on {row['n']} lists" for name, row in found.items()]
+    told = ["first minus second, list by list:", *lines] if lines else ["the two audits are of other lists; no paired difference"]
+    emit(
+        {"files": [str(path) for path in written], "differences": found},
+        as_json=as_json,
+        lines=[*told, "written: " + ", ".join(map(str, written))],
+    )
+
+
+def _differences(first: Path, second: Path) -> dict[str, Any]:
+    """Paired differences; none where the audits are of other lists, which a card may still show side by side."""
+    from steadyrank.audit import Audit, differences
+
+    a, b = Audit.read(first).per_list, Audit.read(second).per_list
+    if a is None or b is None or a["ids"] != b["ids"]:
+        return {}
+    return {name: row for name, row in differences(a, b).items() if row["n"]}
 
 
 def _card(audits: list[Any], page: Path, picture: Path) -> list[Path]:
