@@ -5,15 +5,19 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FULL   ?=
 RESULTS ?= demo-results
+AUDITS ?= demo-audit-results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types format bench clean
+.PHONY: help demo demo-audit test test-all lint types format bench clean
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-run  ## distil a reranker on real lists and open the report (FULL=1: the larger sizes)
 	$(BIN)/steadyrank demo --output $(RESULTS) $(if $(FULL),--full)
+
+demo-audit: $(VENV)/.installed-run  ## train in one order and for all orders, audit both, two decision cards
+	$(BIN)/steadyrank demo audit --output $(AUDITS) $(if $(FULL),--full)
 
 test: $(VENV)/.installed-dev lint types  ## lint, types and the quick tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
@@ -40,7 +44,7 @@ bench: $(VENV)/.installed-dev  ## speed beside sentence-transformers, as ratios
 	$(BIN)/steadyrank bench train
 
 clean:  ## remove the environment and what the demo made
-	rm -rf $(VENV) $(RESULTS)
+	rm -rf $(VENV) $(RESULTS) $(AUDITS)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

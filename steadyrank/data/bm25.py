@@ -7,10 +7,12 @@ a document without a word of the query is no hit. Ties keep corpus order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from steadyrank.names import require
+from steadyrank.records import RankingExample
 
 
 def tokens(text: str) -> list[str]:
@@ -54,3 +56,10 @@ class Bm25Index:
 def bm25_scores(query: str, documents: Sequence[str]) -> list[float]:
     """BM25 scores of the documents of one pool, whose word statistics come from that pool alone."""
     return [float(score) for score in Bm25Index(documents).scores(query)]
+
+
+def in_bm25_order(example: RankingExample) -> RankingExample:
+    """The same list as a first stage would hand it over: best BM25 score first, ties as they stood. The id, and so its streams, stay."""
+    scores = bm25_scores(example.query, example.documents)
+    places = sorted(range(len(scores)), key=lambda place: -scores[place])
+    return replace(example.with_candidates(places), id=example.id)

@@ -1,0 +1,290 @@
+"""The second act: scorers that read several candidates at once, trained in one order or for all orders, and what that does to decisions.
+
+lists in BM25 order -> a cross-encoder warmed up on their labels -> the same weights as a joint encoder of several candidates -> every arm
+trained from that one start on the same labels -> every arm audited under the same presentations -> a table, and two decision cards.
+
+Everything is a file and every run resumes: `lists/`, `runs/`, `start/`, `audits/<split>/<arm>/`, `table.md`, `result.json`, `card-*.html`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from steadyrank.audit import run_audit
+from steadyrank.config import merge, preset_recipe
+from steadyrank.data.bm25 import in_bm25_order
+from steadyrank.data.jsonl import load_examples, save_examples
+from steadyrank.data.selecting import cap, choose, examples_of
+from steadyrank.experiments.recipes import run_recipe
+from steadyrank.experiments.steadiness_table import Row, write_tables
+from steadyrank.files import file_digest, read_json, write_json
+from steadyrank.records import RankingExample
+from steadyrank.reports.card import write_card
+from steadyrank.scoring import load_scorer
+
+Say = Callable[[str], None]
+LISTS_PER_STEP = 16
+WARM_LENGTH = 160  # tokens of a pair
+CALIBRATED = 64  # training lists from which the start's grades are spread
+RAW = {"grade_scale": 1.0, "grade_cuts": (0.0, 0.0, 0.0)}  # grade logits whose steps are the cross-encoder's logit
+LABELS = {"test": "in-domain", "shifted": "shifted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One row of the table. `preset` trains it; without one it is the start, or with `of` the runs of another arm, wrapped by `serve`."""
+
+    name: str
+    label: str
+    preset: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    of: str | None = None
+    serve: Mapping[str, Any] = field(default_factory=dict)
+
+
+SINGLE = Arm("single_order", "Trained in one order", "single_order")
+AUGMENTED = Arm("augmentation", "Permutation augmentation", "permutation_augmentation", {"views": {"count": 2}})
+STEADY = Arm("oc_sft", "OC-SFT", "oc_sft")
+START = Arm("start", "Before training")
+ALL = (
+    START,
+    SINGLE,
+    Arm("order_averaged", "Order-averaged labels", "order_averaged"),
+    AUGMENTED,
+    Arm("debias_first", "DebiasFirst", "debias_first"),
+    Arm("mean_teacher", "Mean teacher", "mean_teacher"),
+    STEADY,
+    Arm("single_order_x10", "Trained in one order, served as the mean of 10", of="single_order", serve={"kind": "order_averaged", "k": 10}),
+    Arm("grpo", "GRPO (a3)", "a3"),
+    Arm("grpo_steady", "GRPO with consistency (ours)", "a3_steady"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much of everything."""
+
+    warm_lists: int
+    lists: int
+    dev_lists: int  # on which thresholds are chosen
+    watched_lists: int  # of them, scored during training
+    eval_lists: int  # of each split
+    candidates: int  # of every list, and of one prompt
+    presentations: int
+    max_length: int
+    rate: float
+    arms: tuple[Arm, ...]
+    splits: tuple[str, ...] = ("test",)
+    seeds: tuple[int, ...] = (0,)
+    consistency: float = 3.0  # lambda, in the pairwise form
+    model: str = "teacher"  # a cross-encoder, of which `layers` are kept
+    layers: tuple[int, ...] | None = (0, 2, 4, 7, 9, 11)
+    data: str = "packaged:{}"  # where a split comes from
+
+
+QUICK = Sizes(
+    warm_lists=256, lists=160, dev_lists=32, watched_lists=12, eval_lists=48, candidates=6, presentations=8, max_length=448,
+    rate=1e-4, arms=(SINGLE, STEADY),
+)  # fmt: skip
+FULL = Sizes(
+    warm_lists=2000, lists=800, dev_lists=100, watched_lists=40, eval_lists=200, candidates=6, presentations=10, max_length=512,
+    rate=1e-4, arms=ALL, splits=("test", "shifted"), seeds=(0, 1, 2),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SteadinessResult:
+    """Where things are, the rows of the table, and how long it took."""
+
+    folder: Path
+    rows: tuple[Row, ...]
+    seconds: float
+    cards: tuple[Path, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "folder": str(self.folder), "seconds": round(self.seconds, 1), "cards": [str(card) for card in self.cards],
+            "rows": [row.to_json() for row in self.rows],
+        }  # fmt: skip
+
+    def lines(self) -> list[str]:
+        where = ", ".join(str(card) for card in self.cards)
+        return [
+            *(self.folder / "table.md").read_text(encoding="utf-8").splitlines(),
+            "",
+            f"{self.seconds / 60:.1f} minutes; cards: {where}",
+        ]
+
+
+def run_steadiness(output: Path, sizes: Sizes = QUICK, *, teacher: str | None = None, seed: int = 0, say: Say = print) -> SteadinessResult:
+    """Do the whole second act into `output`; what is there already is not done again.
+
+    teacher: a cross-encoder whose scores are the labels (and which the arms that need one learn from); without one the labels are the
+             grades of the lists, and such arms are left out.
+    """
+    started = time.monotonic()
+    lists = _lists(output, sizes, seed, say)
+    start = _start(output, sizes, lists["train"], teacher, seed, say)
+    arms = [arm for arm in sizes.arms if teacher is not None or not _needs_teacher(arm)]
+    tables: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for arm_seed in sizes.seeds:
+        for arm in arms:
+            folder = _train(output, sizes, arm, start, teacher, arm_seed, say)
+            for split in sizes.splits:
+                found = _audit(output, sizes, arm, folder, split, lists, seed, arm_seed, say)
+                tables.setdefault((split, arm.name), []).append(found)
+    rows = write_tables(output, tables, arms=[(arm.name, arm.label) for arm in arms], base="oc_sft", splits=LABELS)
+    cards = _cards(output, sizes, arms)
+    result = SteadinessResult(output, tuple(rows), time.monotonic() - started, tuple(cards))
+    write_json(output / "result.json", result.to_json())
+    return result
+
+
+def _lists(output: Path, sizes: Sizes, seed: int, say: Say) -> dict[str, list[RankingExample]]:
+    """The lists of every part, of one size and in BM25 order, as files that any other command reads."""
+    wanted = {"train": ("train", sizes.lists, False), "dev": ("valid", sizes.dev_lists, True)}
+    wanted |= {split: (split, sizes.eval_lists, True) for split in sizes.splits}
+    out = {}
+    for name, (split, count, balanced) in wanted.items():
+        path = output / "lists" / f"{name}.jsonl"
+        if not path.exists():
+            say(f"{name}: {count} lists of {sizes.data.format(split)}, {sizes.candidates} candidates each, in BM25 order")
+            chosen = choose(examples_of(sizes.data.format(split)), count, seed=seed, balanced=balanced)
+            save_examples(path, [in_bm25_order(cap(example, sizes.candidates, seed=seed)) for example in chosen])
+        out[name] = load_examples(path)
+    return out
+
+
+def _start(output: Path, sizes: Sizes, lists: Sequence[RankingExample], teacher: str | None, seed: int, say: Say) -> Path:
+    """The joint encoder from which every arm starts: a cross-encoder that learnt to rank, made to read several candidates at once."""
+    folder = output / "start"
+    if (folder / "config.json").exists():
+        return folder
+    say("warm start: a cross-encoder of six layers learns to rank, one candidate at a time")
+    kept = {"layers": list(sizes.layers) if sizes.layers is not None else None}
+    fields: dict[str, Any] = {
+        "output": str(output / "runs" / "warm"), "seed": seed,
+        "student": {"model": sizes.model, "options": {"max_length": WARM_LENGTH, **kept}},
+        "data": {
+            "train": sizes.data.format("train"), "dev": sizes.data.format("valid"), "dev_limit": sizes.watched_lists,
+            "limit": sizes.warm_lists, "max_candidates": sizes.candidates,
+        },
+        "training": {"learning_rate": 1e-4, "lists_per_step": LISTS_PER_STEP, "eval_every": 10**6},
+    }  # fmt: skip
+    if teacher is not None:
+        fields["teacher"] = {"model": teacher, "options": {"max_length": WARM_LENGTH}}
+    run_recipe(preset_recipe("a1" if teacher is not None else "a7", fields), say=say)
+    warm = str(output / "runs" / "warm" / "final")
+    options = {"width": sizes.candidates, "max_length": sizes.max_length, "name": "joint"}
+    _joint(warm, **options, **_grades_of(_joint(warm, **options, **RAW), lists[:CALIBRATED])).save(folder)
+    return folder
+
+
+def _joint(model: str, **options: Any) -> Any:
+    return load_scorer(model, kind="joint_encoder", **options)
+
+
+def _grades_of(raw: Any, lists: Sequence[RankingExample]) -> dict[str, Any]:
+    """How logits become grades at the start: spread over the grades by their mean and SD on training lists. A ranking loss leaves zero
+    and scale free, companions move them, and a grade head that starts saturated learns nothing."""
+    import torch
+
+    prompts = raw.encode_prompts([prompt for example in lists for prompt in raw.prompts_of(example)])
+    with torch.inference_mode():
+        rows = [raw.grade_logits(raw.model, raw.to_device(raw.collate(prompts[at : at + 8]))) for at in range(0, len(prompts), 8)]
+    logits_N = torch.cat([logits_N4[:, 1] - logits_N4[:, 0] for logits_N4 in rows])
+    mean, spread = float(logits_N.mean()), max(float(logits_N.std()), 1e-3)
+    return {"grade_scale": 2 / spread, "grade_cuts": [mean - 0.7 * spread, mean, mean + 0.7 * spread]}
+
+
+def _needs_teacher(arm: Arm) -> bool:
+    return arm.preset in ("a3", "a3_steady")
+
+
+def _train(output: Path, sizes: Sizes, arm: Arm, start: Path, teacher: str | None, seed: int, say: Say) -> Path:
+    """The folder of the model that an arm serves."""
+    if arm.preset is None:
+        return start if arm.of is None else output / "runs" / _run_name(arm.of, seed) / "final"
+    run = output / "runs" / _run_name(arm.name, seed)
+    if (run / "result.json").exists():
+        return run / "final"
+    say(f"{arm.label}, seed {seed}")
+    steps = -(-sizes.lists // LISTS_PER_STEP)
+    fields: dict[str, Any] = {
+        "output": str(run), "seed": seed, "views": {"dev_presentations": 2},
+        "student": {"model": str(start), "options": {"layers": None, "width": None}},
+        "data": {
+            "train": str(output / "lists" / "train.jsonl"), "dev": str(output / "lists" / "dev.jsonl"), "dev_limit": sizes.watched_lists,
+            "max_candidates": None,
+        },
+        "training": {"learning_rate": sizes.rate, "lists_per_step": LISTS_PER_STEP, "eval_every": -(-steps // 2)},
+    }  # fmt: skip
+    fields = merge(fields, {"student": {"options": {"kind": "joint_encoder", "max_length": sizes.max_length}}})
+    if teacher is not None:
+        fields["teacher"] = {"model": teacher, "options": {"max_length": WARM_LENGTH}}
+    if not _needs_teacher(arm) and arm.preset != "order_averaged":
+        fields["labels"] = {"kind": "grades"} if teacher is None else {"kind": "teacher", "mapping": "platt"}
+    if arm.preset in ("oc_sft", "marker_consistency"):
+        fields["objective_settings"] = {"weight": sizes.consistency, "form": "pairwise"}
+    run_recipe(_recipe(arm, merge(fields, dict(arm.fields))), say=say)
+    return run / "final"
+
+
+def _recipe(arm: Arm, fields: Mapping[str, Any]) -> Any:
+    """The arm's recipe. Options that a preset sets for a model it makes anew do not fit a start that is made already."""
+    assert arm.preset is not None
+    recipe = preset_recipe(arm.preset, fields)
+    options = {name: value for name, value in recipe.student.options.items() if value is not None}
+    return recipe.model_copy(update={"student": recipe.student.model_copy(update={"options": options})})
+
+
+def _run_name(arm: str, seed: int) -> str:
+    return f"{arm}-seed{seed}"
+
+
+def _audit(
+    output: Path, sizes: Sizes, arm: Arm, model: Path, split: str, lists: Mapping[str, Sequence[RankingExample]],
+    seed: int, arm_seed: int, say: Say,
+) -> dict[str, Any]:  # fmt: skip
+    """What the audit found on each list; threshold chosen on the dev lists. An audit of the same model is read back."""
+    trained = arm.preset is not None or arm.of is not None
+    folder = output / "audits" / split / (_run_name(arm.name, arm_seed) if trained else arm.name)
+    identity = {"model": file_digest(model / "model.safetensors"), "serve": dict(arm.serve), "presentations": sizes.presentations}
+    if (folder / "audit.json").exists() and read_json(folder / "identity.json") == identity:
+        return read_json(folder / "audit.json")["per_list"]
+    say(f"audit, {LABELS[split]}: {arm.label}, seed {arm_seed}")
+    scorer = load_scorer({**arm.serve, "model": str(model)} if arm.serve else str(model))
+    found = run_audit(
+        scorer, lists[split], dev=lists["dev"], presentations=sizes.presentations, seed=seed, name=arm.label,
+        scores_path=folder / "scores.jsonl", probes=() if arm.serve else ("pool",),
+    )  # fmt: skip
+    found.write(folder / "audit.json")
+    write_json(folder / "identity.json", identity)
+    write_card([found.to_json()], folder / "card.html", png=folder / "card.png")
+    assert found.per_list is not None
+    return found.per_list
+
+
+def _cards(output: Path, sizes: Sizes, arms: Sequence[Arm]) -> list[Path]:
+    """Trained in one order against OC-SFT, side by side."""
+    names = {arm.name for arm in arms}
+    if not {"single_order", "oc_sft"} <= names:
+        return []
+    seed = sizes.seeds[0]
+    out = []
+    for split in sizes.splits:
+        sides = [output / "audits" / split / _run_name(name, seed) / "audit.json" for name in ("single_order", "oc_sft")]
+        out += write_card(sides, output / f"card-{split}.html", png=output / f"card-{split}.png")
+    return out
+
+
+def sizes_of(*, full: bool = False, lists: int | None = None, eval_lists: int | None = None) -> Sizes:
+    """The quick or the full sizes, with another number of training lists of every arm, or of audited lists of a split."""
+    sizes = FULL if full else QUICK
+    if lists is not None:
+        sizes = replace(sizes, lists=lists)
+    return replace(sizes, eval_lists=eval_lists) if eval_lists is not None else sizes

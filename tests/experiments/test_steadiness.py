@@ -1,0 +1,53 @@
+"""The second act on a tiny model: every arm trains from one start, is audited on the same lists, and a second call does nothing again."""
+
+from dataclasses import replace
+
+import pytest
+import training_helpers as tiny
+
+from steadyrank import load_scorer, save_examples
+from steadyrank.audit import Audit
+from steadyrank.data.bm25 import in_bm25_order
+from steadyrank.experiments.steadiness import ALL, Sizes, run_steadiness
+from steadyrank.records import RankingExample
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEADYRANK_CACHE", str(tmp_path / "cache"))
+    for name, count, seed in (("train", 16, 0), ("valid", 6, 9), ("test", 6, 11)):
+        save_examples(tmp_path / f"{name}.jsonl", [replace(item, id=f"{name}-{item.id}") for item in tiny.lists(count, seed=seed)])
+    tiny.student(seed=1).save(tmp_path / "student")
+    return tmp_path
+
+
+def sizes(world, *names):
+    return Sizes(
+        warm_lists=16, lists=16, dev_lists=6, watched_lists=3, eval_lists=6, candidates=4, presentations=3, max_length=48, rate=1e-3,
+        arms=tuple(arm for arm in ALL if arm.name in names), model=str(world / "student"), layers=None, data=str(world) + "/{}.jsonl",
+    )  # fmt: skip
+
+
+def test_arms_start_alike_and_are_compared_on_the_same_lists(world):
+    said = []
+    plan = sizes(world, "start", "single_order", "oc_sft", "single_order_x10", "grpo")
+    result = run_steadiness(world / "out", plan, say=said.append)
+    assert [row.arm for row in result.rows] == ["start", "single_order", "oc_sft", "single_order_x10"]  # no teacher, so no GRPO
+    assert all(row.values["nDCG@6"]["n"] == 6 for row in result.rows)
+    assert result.rows[0].against and not result.rows[2].against  # the base is not compared with itself
+    start = load_scorer(str(world / "out/start"))
+    assert (start.kind, start.width, start.untrained) == ("joint_encoder", 4, False)
+    assert Audit.read(world / "out/audits/test/oc_sft-seed0/audit.json").system["reads_lists"]
+    for name in ("table.md", "result.json", "card-test.html", "card-test.png"):
+        assert (world / "out" / name).stat().st_size > 100
+    said.clear()
+    again = run_steadiness(world / "out", plan, say=said.append)
+    assert [row.values for row in again.rows] == [row.values for row in result.rows]
+    assert not [line for line in said if "audit" in line or "step" in line]
+
+
+def test_bm25_order_puts_the_words_of_the_query_first_and_keeps_the_rest_as_it_stood():
+    example = RankingExample("red fish", ("blue bird", "green tree", "red fish swims", "a fish"), relevance=(0, 1, 2, 3), id="x")
+    ordered = in_bm25_order(example)
+    assert ordered.documents == ["red fish swims", "a fish", "blue bird", "green tree"]
+    assert (ordered.relevance, ordered.id) == ((2, 3, 0, 1), "x")
