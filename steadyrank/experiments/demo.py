@@ -1,25 +1,29 @@
 """The main job, end to end, on packaged data and models.
 
 packaged lists -> teacher strengthened by Stage 1 -> its scores cached -> compact students distilled -> all of them scored in-domain and
-shifted beside the references -> compared -> report. The quick sizes end within minutes on two cores; the full ones take hours.
+shifted beside the references -> compared -> report -> the first student audited, which reads one pair at a time and must come out exactly
+steady. The quick sizes end within minutes on two cores; the full ones take hours.
 Judge grades are the grades of the data here. Every run resumes where it was killed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from steadyrank.audit import run_audit
 from steadyrank.config import preset_recipe
 from steadyrank.data.selecting import choose, examples_of
 from steadyrank.evaluation import Evaluation
 from steadyrank.experiments.recipes import run_recipe
 from steadyrank.experiments.study import HEADLINE, REFERENCES, Study, System
 from steadyrank.files import file_digest
+from steadyrank.records import RankingExample
 from steadyrank.reports import write_report
+from steadyrank.reports.card import write_card
 from steadyrank.scoring import load_scorer
 
 Say = Callable[[str], None]
@@ -75,15 +79,21 @@ class DemoResult:
     report: Path
     seconds: float
     means: dict[str, dict[str, float]]
+    audited: str  # the audit's sentence on the first student
+    card: Path
 
     def to_json(self) -> dict[str, Any]:
-        return {"report": str(self.report), "seconds": round(self.seconds, 1), "measure": HEADLINE, "means": self.means}
+        return {
+            "report": str(self.report), "seconds": round(self.seconds, 1), "measure": HEADLINE, "means": self.means,
+            "audited": self.audited, "card": str(self.card),
+        }  # fmt: skip
 
     def lines(self) -> list[str]:
         width = max(len(name) for name in self.means)
         head = f"{HEADLINE:<{width}}  " + "  ".join(f"{label:>10}" for label in SPLITS.values())
         rows = [f"{name:<{width}}  " + "  ".join(f"{values[split]:>10.3f}" for split in SPLITS) for name, values in self.means.items()]
-        return [head, *rows, "", f"{self.seconds / 60:.1f} minutes; report in {self.report}"]
+        audited = f"audit of the student: {self.audited} (card in {self.card})"
+        return [head, *rows, "", audited, f"{self.seconds / 60:.1f} minutes; report in {self.report}"]
 
 
 def sizes_of(*, full: bool = False, lists: int | None = None, eval_lists: int | None = None) -> Sizes:
@@ -106,7 +116,8 @@ def run_demo(output: Path, sizes: Sizes = QUICK, *, seed: int = 0, say: Say = pr
     study = _study(output, sizes, splits, teacher, students, seed, say)
     evaluations = study.run()
     report = write_report(output)
-    return DemoResult(report, time.monotonic() - started, _means(study.systems, evaluations))
+    audited, card = _audit(output, sizes, next(iter(students.values())), splits["test"][1], seed, say)
+    return DemoResult(report, time.monotonic() - started, _means(study.systems, evaluations), audited, card)
 
 
 def _options(sizes: Sizes) -> dict[str, Any]:
@@ -185,6 +196,18 @@ def _study(output: Path, sizes: Sizes, splits: Any, teacher: Path, students: dic
             "Shifted lists come from families never trained on.",
         ],
     )  # fmt: skip
+
+
+def _audit(output: Path, sizes: Sizes, student: Path, lists: Sequence[RankingExample], seed: int, say: Say) -> tuple[str, Path]:
+    """What the audit says of the student, and its card; the threshold is chosen on validation lists."""
+    say("audit of the student: every list in ten orders")
+    dev = choose(examples_of("packaged:valid"), sizes.dev_lists, seed=seed, balanced=True)
+    scorer = load_scorer(str(student), **_options(sizes))
+    folder = output / "audit"
+    found = run_audit(scorer, lists, dev=dev, seed=seed, name="Student", scores_path=folder / "scores.jsonl")
+    found.write(folder / "audit.json")
+    card = write_card([found.to_json()], folder / "card.html", png=folder / "card.png")[0]
+    return found.verdict["headline"], card
 
 
 def _label(name: str) -> str:
