@@ -20,6 +20,7 @@ def demo(
     lists: Annotated[int | None, typer.Option(min=1, help="Train each run on this many lists instead.")] = None,
     eval_lists: Annotated[int | None, typer.Option(min=1, help="Evaluate on this many lists of each split instead.")] = None,
     teacher: Annotated[str | None, typer.Option(help="Audit: a cross-encoder whose scores are the labels; else the grades are.")] = None,
+    warm: Annotated[str | None, typer.Option(help="Audit: a cross-encoder that ranks already, to start from.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -35,11 +36,11 @@ def demo(
         from steadyrank.experiments import steadiness
 
         sizes = steadiness.sizes_of(full=full, lists=lists, eval_lists=eval_lists)
-        shown = steadiness.run_steadiness(folder, sizes, teacher=teacher, seed=seed, say=say)
+        shown = steadiness.run_steadiness(folder, sizes, teacher=teacher, warm=warm, seed=seed, say=say)
         emit(shown.to_json(), as_json=as_json, lines=shown.lines())
         return
-    if teacher is not None:
-        raise ConfigError("--teacher goes with `steadyrank demo audit`; the first act strengthens its own teacher")
+    if teacher is not None or warm is not None:
+        raise ConfigError("--teacher and --warm go with `steadyrank demo audit`; the first act makes its own models")
     from steadyrank.experiments.demo import run_demo, sizes_of
 
     result = run_demo(folder, sizes_of(full=full, lists=lists, eval_lists=eval_lists), seed=seed, say=say)

@@ -120,19 +120,24 @@ class SteadinessResult:
         ]
 
 
-def run_steadiness(output: Path, sizes: Sizes = QUICK, *, teacher: str | None = None, seed: int = 0, say: Say = print) -> SteadinessResult:
+def run_steadiness(
+    output: Path, sizes: Sizes = QUICK, *, teacher: str | None = None, warm: str | None = None, seed: int = 0, say: Say = print
+) -> SteadinessResult:
     """Do the whole second act into `output`; what is there already is not done again.
 
     teacher: a cross-encoder whose scores are the labels (and which the arms that need one learn from); without one the labels are the
              grades of the lists, and such arms are left out.
+    warm:    a cross-encoder that ranks already, from which every arm starts; without one it is trained here.
     """
     started = time.monotonic()
     lists = _lists(output, sizes, seed, say)
-    start = _start(output, sizes, lists["train"], teacher, seed, say)
+    start = _start(output, sizes, lists["train"], warm or _warm(output, sizes, teacher, seed, say))
     arms = [arm for arm in sizes.arms if teacher is not None or not _needs_teacher(arm)]
     tables: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for arm_seed in sizes.seeds:
         for arm in arms:
+            if arm.serve and arm_seed != sizes.seeds[0]:  # an average of ten costs ten times as much
+                continue
             folder = _train(output, sizes, arm, start, teacher, arm_seed, say)
             for split in sizes.splits:
                 found = _audit(output, sizes, arm, folder, split, lists, seed, arm_seed, say)
@@ -159,15 +164,15 @@ def _lists(output: Path, sizes: Sizes, seed: int, say: Say) -> dict[str, list[Ra
     return out
 
 
-def _start(output: Path, sizes: Sizes, lists: Sequence[RankingExample], teacher: str | None, seed: int, say: Say) -> Path:
-    """The joint encoder from which every arm starts: a cross-encoder that learnt to rank, made to read several candidates at once."""
-    folder = output / "start"
-    if (folder / "config.json").exists():
-        return folder
-    say("warm start: a cross-encoder of six layers learns to rank, one candidate at a time")
+def _warm(output: Path, sizes: Sizes, teacher: str | None, seed: int, say: Say) -> str:
+    """A cross-encoder that learnt to rank, one candidate at a time; the folder of its model."""
+    run = output / "runs" / "warm"
+    if (run / "result.json").exists():
+        return str(run / "final")
+    say("warm start: a cross-encoder learns to rank, one candidate at a time")
     kept = {"layers": list(sizes.layers) if sizes.layers is not None else None}
     fields: dict[str, Any] = {
-        "output": str(output / "runs" / "warm"), "seed": seed,
+        "output": str(run), "seed": seed,
         "student": {"model": sizes.model, "options": {"max_length": WARM_LENGTH, **kept}},
         "data": {
             "train": sizes.data.format("train"), "dev": sizes.data.format("valid"), "dev_limit": sizes.watched_lists,
@@ -178,9 +183,15 @@ def _start(output: Path, sizes: Sizes, lists: Sequence[RankingExample], teacher:
     if teacher is not None:
         fields["teacher"] = {"model": teacher, "options": {"max_length": WARM_LENGTH}}
     run_recipe(preset_recipe("a1" if teacher is not None else "a7", fields), say=say)
-    warm = str(output / "runs" / "warm" / "final")
-    options = {"width": sizes.candidates, "max_length": sizes.max_length, "name": "joint"}
-    _joint(warm, **options, **_grades_of(_joint(warm, **options, **RAW), lists[:CALIBRATED])).save(folder)
+    return str(run / "final")
+
+
+def _start(output: Path, sizes: Sizes, lists: Sequence[RankingExample], warm: str) -> Path:
+    """The joint encoder from which every arm starts: the warm cross-encoder, made to read several candidates at once."""
+    folder = output / "start"
+    if not (folder / "config.json").exists():
+        options = {"width": sizes.candidates, "max_length": sizes.max_length, "name": "joint"}
+        _joint(warm, **options, **_grades_of(_joint(warm, **options, **RAW), lists[:CALIBRATED])).save(folder)
     return folder
 
 
