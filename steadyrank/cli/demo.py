@@ -21,6 +21,7 @@ def demo(
     eval_lists: Annotated[int | None, typer.Option(min=1, help="Evaluate on this many lists of each split instead.")] = None,
     teacher: Annotated[str | None, typer.Option(help="Audit: a cross-encoder whose scores are the labels; else the grades are.")] = None,
     warm: Annotated[str | None, typer.Option(help="Audit: a cross-encoder that ranks already, to start from.")] = None,
+    language_model: Annotated[bool, typer.Option("--language-model", help="Audit: train a small language model instead; hours.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -33,14 +34,16 @@ def demo(
         raise unknown_name("act of the demo", act, ACTS)
     folder = output or Path(ACTS[act])
     if act == "audit":
-        from steadyrank.experiments import steadiness
+        from steadyrank.experiments.steadiness import run_steadiness
+        from steadyrank.experiments.steadiness_sizes import sizes_of as act_sizes_of
 
-        sizes = steadiness.sizes_of(full=full, lists=lists, eval_lists=eval_lists)
-        shown = steadiness.run_steadiness(folder, sizes, teacher=teacher, warm=warm, seed=seed, say=say)
+        name = "language_model" if language_model else "full" if full else "quick"
+        sizes = act_sizes_of(name, lists=lists, eval_lists=eval_lists)
+        shown = run_steadiness(folder, sizes, teacher=teacher, warm=warm, seed=seed, say=say)
         emit(shown.to_json(), as_json=as_json, lines=shown.lines())
         return
-    if teacher is not None or warm is not None:
-        raise ConfigError("--teacher and --warm go with `steadyrank demo audit`; the first act makes its own models")
+    if teacher is not None or warm is not None or language_model:
+        raise ConfigError("--teacher, --warm and --language-model go with `steadyrank demo audit`; the first act makes its own models")
     from steadyrank.experiments.demo import run_demo, sizes_of
 
     result = run_demo(folder, sizes_of(full=full, lists=lists, eval_lists=eval_lists), seed=seed, say=say)

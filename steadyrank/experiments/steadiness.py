@@ -1,7 +1,7 @@
 """The second act: scorers that read several candidates at once, trained in one order or for all orders, and what that does to decisions.
 
-lists in BM25 order -> a cross-encoder warmed up on their labels -> the same weights as a joint encoder of several candidates -> every arm
-trained from that one start on the same labels -> every arm audited under the same presentations -> a table, and two decision cards.
+lists in BM25 order -> a model warmed up on their labels, one candidate at a time -> the same weights reading several candidates at once ->
+every arm trained from that one start on the same labels -> audited under the same presentations -> a table, and two decision cards.
 
 Everything is a file and every run resumes: `lists/`, `runs/`, `start/`, `audits/<split>/<arm>/`, `table.md`, `result.json`, `card-*.html`.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from steadyrank.data.bm25 import in_bm25_order
 from steadyrank.data.jsonl import load_examples, save_examples
 from steadyrank.data.selecting import cap, choose, examples_of
 from steadyrank.experiments.recipes import run_recipe
+from steadyrank.experiments.steadiness_sizes import QUICK, Arm, Sizes
 from steadyrank.experiments.steadiness_table import Row, write_tables
 from steadyrank.files import file_digest, read_json, write_json
 from steadyrank.records import RankingExample
@@ -32,68 +33,6 @@ WARM_LENGTH = 160  # tokens of a pair
 CALIBRATED = 64  # training lists from which the start's grades are spread
 RAW = {"grade_scale": 1.0, "grade_cuts": (0.0, 0.0, 0.0)}  # grade logits whose steps are the cross-encoder's logit
 LABELS = {"test": "in-domain", "shifted": "shifted"}
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """One row of the table. `preset` trains it; without one it is the start, or with `of` the runs of another arm, wrapped by `serve`."""
-
-    name: str
-    label: str
-    preset: str | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    of: str | None = None
-    serve: Mapping[str, Any] = field(default_factory=dict)
-
-
-SINGLE = Arm("single_order", "Trained in one order", "single_order")
-AUGMENTED = Arm("augmentation", "Permutation augmentation", "permutation_augmentation", {"views": {"count": 2}})
-STEADY = Arm("oc_sft", "OC-SFT", "oc_sft")
-START = Arm("start", "Before training")
-ALL = (
-    START,
-    SINGLE,
-    Arm("order_averaged", "Order-averaged labels", "order_averaged"),
-    AUGMENTED,
-    Arm("debias_first", "DebiasFirst", "debias_first"),
-    Arm("mean_teacher", "Mean teacher", "mean_teacher"),
-    STEADY,
-    Arm("single_order_x10", "Trained in one order, served as the mean of 10", of="single_order", serve={"kind": "order_averaged", "k": 10}),
-    Arm("grpo", "GRPO (a3)", "a3"),
-    Arm("grpo_steady", "GRPO with consistency (ours)", "a3_steady"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much of everything."""
-
-    warm_lists: int
-    lists: int
-    dev_lists: int  # on which thresholds are chosen
-    watched_lists: int  # of them, scored during training
-    eval_lists: int  # of each split
-    candidates: int  # of every list, and of one prompt
-    presentations: int
-    max_length: int
-    rate: float
-    arms: tuple[Arm, ...]
-    splits: tuple[str, ...] = ("test",)
-    seeds: tuple[int, ...] = (0,)
-    consistency: float = 3.0  # lambda, in the pairwise form
-    model: str = "teacher"  # a cross-encoder, of which `layers` are kept
-    layers: tuple[int, ...] | None = (0, 2, 4, 7, 9, 11)
-    data: str = "packaged:{}"  # where a split comes from
-
-
-QUICK = Sizes(
-    warm_lists=256, lists=160, dev_lists=32, watched_lists=12, eval_lists=48, candidates=6, presentations=8, max_length=448,
-    rate=1e-4, arms=(SINGLE, STEADY),
-)  # fmt: skip
-FULL = Sizes(
-    warm_lists=2000, lists=800, dev_lists=100, watched_lists=40, eval_lists=200, candidates=6, presentations=10, max_length=512,
-    rate=1e-4, arms=ALL, splits=("test", "shifted"), seeds=(0, 1, 2),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -165,29 +104,36 @@ def _lists(output: Path, sizes: Sizes, seed: int, say: Say) -> dict[str, list[Ra
 
 
 def _warm(output: Path, sizes: Sizes, teacher: str | None, seed: int, say: Say) -> str:
-    """A cross-encoder that learnt to rank, one candidate at a time; the folder of its model."""
+    """A model that learnt to rank, one candidate at a time; its folder."""
     run = output / "runs" / "warm"
     if (run / "result.json").exists():
         return str(run / "final")
-    say("warm start: a cross-encoder learns to rank, one candidate at a time")
-    kept = {"layers": list(sizes.layers) if sizes.layers is not None else None}
+    say("warm start: the model learns to rank, one candidate at a time")
     fields: dict[str, Any] = {
         "output": str(run), "seed": seed,
-        "student": {"model": sizes.model, "options": {"max_length": WARM_LENGTH, **kept}},
         "data": {
             "train": sizes.data.format("train"), "dev": sizes.data.format("valid"), "dev_limit": sizes.watched_lists,
             "limit": sizes.warm_lists, "max_candidates": sizes.candidates,
         },
-        "training": {"learning_rate": 1e-4, "lists_per_step": LISTS_PER_STEP, "eval_every": 10**6},
+        "training": {"learning_rate": sizes.warm_rate, "lists_per_step": LISTS_PER_STEP, "eval_every": 10**6, "lora": sizes.lora},
     }  # fmt: skip
     if teacher is not None:
         fields["teacher"] = {"model": teacher, "options": {"max_length": WARM_LENGTH}}
-    run_recipe(preset_recipe("a1" if teacher is not None else "a7", fields), say=say)
+    if sizes.family == "joint_encoder":
+        kept = {"layers": list(sizes.layers) if sizes.layers is not None else None}
+        fields["student"] = {"model": sizes.model, "options": {"max_length": WARM_LENGTH, **kept}}
+        run_recipe(preset_recipe("a1" if teacher is not None else "a7", fields), say=say)
+    else:
+        options = {"kind": sizes.family, "width": sizes.candidates, "max_length": sizes.max_length, "layers": None}
+        fields |= {"student": {"model": sizes.model, "options": options}, "views": {"windows": "contiguous:1", "dev_presentations": 2}}
+        run_recipe(_recipe("single_order", {**fields, "labels": _labels(teacher)}), say=say)
     return str(run / "final")
 
 
 def _start(output: Path, sizes: Sizes, lists: Sequence[RankingExample], warm: str) -> Path:
-    """The joint encoder from which every arm starts: the warm cross-encoder, made to read several candidates at once."""
+    """The folder of the model from which every arm starts: the warm one, reading several candidates at once."""
+    if sizes.family != "joint_encoder":
+        return Path(warm)
     folder = output / "start"
     if not (folder / "config.json").exists():
         options = {"width": sizes.candidates, "max_length": sizes.max_length, "name": "joint"}
@@ -232,23 +178,28 @@ def _train(output: Path, sizes: Sizes, arm: Arm, start: Path, teacher: str | Non
             "train": str(output / "lists" / "train.jsonl"), "dev": str(output / "lists" / "dev.jsonl"), "dev_limit": sizes.watched_lists,
             "max_candidates": None,
         },
-        "training": {"learning_rate": sizes.rate, "lists_per_step": LISTS_PER_STEP, "eval_every": -(-steps // 2)},
+        "training": {
+            "learning_rate": sizes.rate, "lists_per_step": LISTS_PER_STEP, "eval_every": -(-steps // 2), "lora": sizes.lora,
+        },
     }  # fmt: skip
-    fields = merge(fields, {"student": {"options": {"kind": "joint_encoder", "max_length": sizes.max_length}}})
+    fields = merge(fields, {"student": {"options": {"kind": sizes.family, "max_length": sizes.max_length}}})
     if teacher is not None:
         fields["teacher"] = {"model": teacher, "options": {"max_length": WARM_LENGTH}}
     if not _needs_teacher(arm) and arm.preset != "order_averaged":
-        fields["labels"] = {"kind": "grades"} if teacher is None else {"kind": "teacher", "mapping": "platt"}
+        fields["labels"] = _labels(teacher)
     if arm.preset in ("oc_sft", "marker_consistency"):
         fields["objective_settings"] = {"weight": sizes.consistency, "form": "pairwise"}
-    run_recipe(_recipe(arm, merge(fields, dict(arm.fields))), say=say)
+    run_recipe(_recipe(arm.preset, merge(fields, dict(arm.fields))), say=say)
     return run / "final"
 
 
-def _recipe(arm: Arm, fields: Mapping[str, Any]) -> Any:
-    """The arm's recipe. Options that a preset sets for a model it makes anew do not fit a start that is made already."""
-    assert arm.preset is not None
-    recipe = preset_recipe(arm.preset, fields)
+def _labels(teacher: str | None) -> dict[str, Any]:
+    return {"kind": "grades"} if teacher is None else {"kind": "teacher", "mapping": "platt"}
+
+
+def _recipe(preset: str, fields: Mapping[str, Any]) -> Any:
+    """The preset's recipe. Options that it sets for a model it makes anew do not fit one that is made already; None takes them away."""
+    recipe = preset_recipe(preset, fields)
     options = {name: value for name, value in recipe.student.options.items() if value is not None}
     return recipe.model_copy(update={"student": recipe.student.model_copy(update={"options": options})})
 
@@ -291,11 +242,3 @@ def _cards(output: Path, sizes: Sizes, arms: Sequence[Arm]) -> list[Path]:
         sides = [output / "audits" / split / _run_name(name, seed) / "audit.json" for name in ("single_order", "oc_sft")]
         out += write_card(sides, output / f"card-{split}.html", png=output / f"card-{split}.png")
     return out
-
-
-def sizes_of(*, full: bool = False, lists: int | None = None, eval_lists: int | None = None) -> Sizes:
-    """The quick or the full sizes, with another number of training lists of every arm, or of audited lists of a split."""
-    sizes = FULL if full else QUICK
-    if lists is not None:
-        sizes = replace(sizes, lists=lists)
-    return replace(sizes, eval_lists=eval_lists) if eval_lists is not None else sizes

@@ -8,7 +8,8 @@ import training_helpers as tiny
 from steadyrank import load_scorer, save_examples
 from steadyrank.audit import Audit
 from steadyrank.data.bm25 import in_bm25_order
-from steadyrank.experiments.steadiness import ALL, Sizes, run_steadiness
+from steadyrank.experiments.steadiness import run_steadiness
+from steadyrank.experiments.steadiness_sizes import ALL, Sizes
 from steadyrank.records import RankingExample
 
 
