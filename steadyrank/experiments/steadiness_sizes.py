@@ -33,6 +33,7 @@ ALL = (
     Arm("debias_first", "DebiasFirst", "debias_first"),
     Arm("mean_teacher", "Mean teacher", "mean_teacher"),
     STEADY,
+    Arm("own_attention", "One order, no attention across candidates", "single_order", {"student": {"options": {"across": "own"}}}),
     Arm("single_order_x10", "Trained in one order, served as the mean of 10", of="single_order", serve={"kind": "order_averaged", "k": 10}),
     Arm("grpo", "GRPO (a3)", "a3"),
     Arm("grpo_steady", "GRPO with consistency (ours)", "a3_steady"),

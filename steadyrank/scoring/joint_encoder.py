@@ -95,8 +95,8 @@ class JointEncoder(BatchedScorer):
         grade_cuts: Sequence[float] | None = None,
         **options: Any,
     ) -> JointEncoder:
-        """From a folder that `save` wrote; from a trained cross-encoder, as `from_cross_encoder` does; or from an encoder, whose new head
-        must be allowed by `allow_untrained`."""
+        """From a folder that `save` wrote, also under another `across` or `marker_sees` to be trained on from there; from a trained
+        cross-encoder, as `from_cross_encoder` does; or from an encoder, whose new head must be allowed by `allow_untrained`."""
         from transformers import AutoConfig, AutoTokenizer
 
         saved = read_settings(path)
@@ -111,9 +111,8 @@ class JointEncoder(BatchedScorer):
         made = {name: value for name, value in made.items() if value is not None}
         if saved.get("kind") != cls.kind:
             return cls._start(path, allow_untrained=allow_untrained, **made, **options)
-        changed = [name for name, value in made.items() if value != saved.get(name)]
-        if changed:
-            raise ConfigError(f"model {str(path)!r} is made already, and {changed[0]} is decided when it is made; make another one")
+        if fixed := [name for name in made if name not in ("across", "marker_sees")]:
+            raise ConfigError(f"model {str(path)!r} is made already, and {fixed[0]} is decided when it is made; make another one")
         if saved.get("untrained") and not allow_untrained:
             raise UntrainedHeadError(
                 f"model {str(path)!r} was saved before its grade head was trained; train it first, or pass allow_untrained=True"
@@ -122,7 +121,9 @@ class JointEncoder(BatchedScorer):
             saved = {**saved, "width": None, "windows": None}
         options = {**{name: saved[name] for name in _CARRIED if saved.get(name) is not None}, **options}
         with quiet_loading():
-            model = JointEncoderModel.from_pretrained(path, config=AutoConfig.from_pretrained(path), dtype=torch.float32)
+            config = AutoConfig.from_pretrained(path)
+            config.joint = joint_of(**{**config.joint, **made})
+            model = JointEncoderModel.from_pretrained(path, config=config, dtype=torch.float32)
         return cls(model, AutoTokenizer.from_pretrained(path), untrained=bool(saved.get("untrained")), **options)
 
     @classmethod

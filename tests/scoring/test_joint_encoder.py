@@ -157,6 +157,10 @@ def test_saved_and_loaded_it_scores_the_same(tmp_path, kind, options):
     assert load_scorer(tmp_path, width=2).windows == "contiguous:2"
     with pytest.raises(ConfigError, match="markers"):
         load_scorer(tmp_path, width=5)
+    with pytest.raises(ConfigError, match="made already"):
+        load_scorer(tmp_path, layers=[0])
+    cut = load_scorer(tmp_path, across="own")
+    assert cut.across == "own" and len({row.scores for row in cut.score_examples([EXAMPLE], presentations=4)}) == 1
 
 
 def test_marker_tokens_are_new_special_tokens_that_no_text_can_give(bert):
