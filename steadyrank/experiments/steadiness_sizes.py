@@ -56,7 +56,7 @@ class Sizes:
     arms: tuple[Arm, ...]
     splits: tuple[str, ...] = ("test",)
     seeds: tuple[int, ...] = (0,)
-    consistency: float = 3.0  # lambda, in the pairwise form
+    consistency: tuple[float, ...] = (3.0,)  # lambda, in the pairwise form; of several, the one chosen on dev lists
     family: str = "joint_encoder"  # the kind of scorer that is trained
     model: str = "teacher"  # what it is made from: a cross-encoder, of which `layers` are kept, or a language model
     layers: tuple[int, ...] | None = (0, 2, 4, 7, 9, 11)
@@ -70,8 +70,9 @@ QUICK = Sizes(
     rate=1e-4, arms=(SINGLE, STEADY),
 )  # fmt: skip
 FULL = Sizes(
-    warm_lists=2000, lists=800, dev_lists=100, watched_lists=40, eval_lists=200, candidates=6, presentations=10, max_length=512,
+    warm_lists=2000, lists=800, dev_lists=100, watched_lists=60, eval_lists=200, candidates=6, presentations=10, max_length=512,
     rate=1e-4, arms=ALL, splits=("test", "shifted"), seeds=(0, 1, 2),
+    consistency=(3.0, 1.0, 10.0),
 )  # fmt: skip
 
 LANGUAGE_MODEL = Sizes(

@@ -8,8 +8,10 @@ import training_helpers as tiny
 from steadyrank import load_scorer, save_examples
 from steadyrank.audit import Audit
 from steadyrank.data.bm25 import in_bm25_order
+from steadyrank.experiments import steadiness_runs
 from steadyrank.experiments.steadiness import run_steadiness
 from steadyrank.experiments.steadiness_sizes import ALL, Sizes
+from steadyrank.files import file_digest, read_json
 from steadyrank.records import RankingExample
 
 
@@ -45,6 +47,19 @@ def test_arms_start_alike_and_are_compared_on_the_same_lists(world):
     again = run_steadiness(world / "out", plan, say=said.append)
     assert [row.values for row in again.rows] == [row.values for row in result.rows]
     assert not [line for line in said if "audit" in line or "step" in line]
+
+
+def test_of_several_lambdas_one_is_chosen_on_dev_lists_and_its_run_is_the_arm(world, monkeypatch):
+    monkeypatch.setattr(steadiness_runs, "LISTS_PER_STEP", 4)  # the weight grows over the steps, so one step would see none of it
+    plan = replace(sizes(world, "oc_sft"), consistency=(0.5, 4.0), watched_lists=6)
+    run_steadiness(world / "out", plan, say=lambda line: None)
+    choice = read_json(world / "out/lambda.json")
+    taken = 0.5 if choice["weight"] is None else choice["weight"]
+    assert [row["weight"] for row in choice["table"]] == [0.5, 4.0]
+    made = {path.name: (path / "final/model.safetensors").read_bytes() for path in (world / "out/runs").glob("oc_sft*")}
+    assert sorted(made) == ["oc_sft-lambda0.5-seed0", "oc_sft-lambda4-seed0"] and len(set(made.values())) == 2
+    audited = read_json(world / "out/audits/test/oc_sft-seed0/identity.json")["model"]
+    assert audited == file_digest(world / f"out/runs/oc_sft-lambda{taken:g}-seed0/final/model.safetensors")
 
 
 def test_bm25_order_puts_the_words_of_the_query_first_and_keeps_the_rest_as_it_stood():
