@@ -51,7 +51,7 @@ def test_arms_start_alike_and_are_compared_on_the_same_lists(world):
 
 def test_of_several_lambdas_one_is_chosen_on_dev_lists_and_its_run_is_the_arm(world, monkeypatch):
     monkeypatch.setattr(steadiness_runs, "LISTS_PER_STEP", 4)  # the weight grows over the steps, so one step would see none of it
-    plan = replace(sizes(world, "oc_sft"), consistency=(0.5, 4.0), watched_lists=6)
+    plan = replace(sizes(world, "oc_sft"), consistency=(0.5, 4.0), watched_lists=6, rate=1e-5)
     run_steadiness(world / "out", plan, say=lambda line: None)
     choice = read_json(world / "out/lambda.json")
     taken = 0.5 if choice["weight"] is None else choice["weight"]
