@@ -68,7 +68,7 @@ def load_scores(path: str | Path) -> list[ScoredList]:
             try:
                 scored = scored_from_json(row)
                 at = scored.presentation
-                key = (scored.example_id, scored.scorer, at.order, at.windows, at.markers, at.seed)
+                key = (scored.example_id, scored.scorer, at)
                 if at.order is None or at.seed is None or last != key[:2] or key not in seen.lines:
                     seen.add(key, repr(scored.example_id), line)
                 last = key[:2]

@@ -169,3 +169,10 @@ def test_drawn_orders_of_a_short_list_may_repeat(tmp_path):
     save_scores(tmp_path / "s.jsonl", [shown[0], ScoredList("p", "s", (1.0,)), shown[1]])
     with pytest.raises(InputError, match=":3: example_id: 'q' stands on line 1 already"):
         load_scores(tmp_path / "s.jsonl")
+
+
+def test_presentations_that_differ_in_any_field_are_different_lists(tmp_path):
+    laid = [Presentation(seed=1), Presentation(seed=1, skeleton="terse"), Presentation(seed=1, dummy="0"), Presentation(seed=1, dummy="3")]
+    shown = [ScoredList("q", "s", (1.0, 0.0), presentation=one) for one in laid]
+    save_scores(tmp_path / "s.jsonl", shown)
+    assert load_scores(tmp_path / "s.jsonl") == shown
