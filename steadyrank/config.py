@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,11 +18,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from steadyrank.errors import ConfigError, MissingDataError, unknown_name
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """Fields of a file of the user: an unknown one is an error, and none changes afterwards."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DataConfig(_Strict):
+_S = TypeVar("_S", bound=Strict)
+
+
+class DataConfig(Strict):
     """Where the lists come from: a file, a folder, or `packaged:SPLIT`."""
 
     train: str = "packaged:train"
@@ -33,14 +38,14 @@ class DataConfig(_Strict):
     max_candidates: int | None = Field(default=None, gt=1, description="cap a pool; the candidates kept are drawn by a named stream")
 
 
-class ModelConfig(_Strict):
+class ModelConfig(Strict):
     """A model to load: its spec for `load_scorer`, and that scorer's options."""
 
     model: str
     options: dict[str, Any] = Field(default_factory=dict, description="options of the scorer: max_length, template, layers, precision, ...")
 
 
-class LabelsConfig(_Strict):
+class LabelsConfig(Strict):
     """Labels in [0, 1] of the training lists, for objectives that regress on them."""
 
     kind: Literal["self_distillation", "teacher", "grades", "file"] = Field(
@@ -54,7 +59,7 @@ class LabelsConfig(_Strict):
     path: str | None = Field(default=None, description="of kind file: a labels.jsonl that a run wrote")
 
 
-class Recipe(_Strict):
+class Recipe(Strict):
     """One training run."""
 
     preset: str | None = None
@@ -87,12 +92,12 @@ def load_recipe(path: str | Path | None = None, *, preset: str | None = None, ov
         fields = merge(_preset(preset), fields) | {"preset": preset}
     for override in overrides:
         fields = merge(fields, parse_override(override))
-    return _checked(fields, where=str(path) if path is not None else f"preset {preset!r}")
+    return checked(Recipe, fields, where=str(path) if path is not None else f"preset {preset!r}")
 
 
 def preset_recipe(preset: str, fields: Mapping[str, Any]) -> Recipe:
     """The preset with these fields laid over it."""
-    return _checked(merge(_preset(preset), fields) | {"preset": preset}, where=f"preset {preset!r}")
+    return checked(Recipe, merge(_preset(preset), fields) | {"preset": preset}, where=f"preset {preset!r}")
 
 
 def merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +136,11 @@ def _preset(name: str) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise MissingDataError(f"recipe {path} does not exist; give a YAML file, or --preset with one of: {', '.join(preset_names())}")
+    return read_fields(path)
+
+
+def read_fields(path: Path) -> dict[str, Any]:
+    """The fields of a YAML file; numbers like 2e-5 are numbers, and what is not YAML is named with its line."""
     try:
         fields = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -138,7 +148,7 @@ def _read(path: Path) -> dict[str, Any]:
         place = f"{path}:{mark.line + 1}" if mark else str(path)
         raise ConfigError(f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable'}") from error
     if not isinstance(fields, dict):
-        raise ConfigError(f"{path}: must hold fields such as `preset: a3`, not a {type(fields).__name__}")
+        raise ConfigError(f"{path}: must hold fields such as `name: value`, not a {type(fields).__name__}")
     return _numbers(fields)
 
 
@@ -160,28 +170,36 @@ def _numbers(value: Any) -> Any:
     return _number(value)
 
 
-def _checked(fields: dict[str, Any], *, where: str) -> Recipe:
+def checked(kind: type[_S], fields: Mapping[str, Any], *, where: str) -> _S:
+    """The fields as a record of this kind; one sentence says what is wrong with them."""
     try:
-        return Recipe.model_validate(fields)
+        return kind.model_validate(fields)
     except ValidationError as error:
         # An unknown field comes first: it is often the misspelt form of one that is missing.
         problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-        raise ConfigError(f"{where}: {_sentence(problem)}") from error
+        raise ConfigError(f"{where}: {_sentence(kind, problem)}") from error
 
 
-def _sentence(problem: Mapping[str, Any]) -> str:
+def _sentence(kind: Any, problem: Mapping[str, Any]) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return str(unknown_name("field", place, _fields_beside(problem["loc"])))
+        return str(unknown_name("field", place, _fields_beside(kind, problem["loc"])))
     if problem["type"] == "missing":
-        return f"field {place!r} is missing; set it in the recipe or with --set {place}=..."
+        return f"field {place!r} is missing; set it in the file or with --set {place}=..."
     return f"field {place!r} is {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
 
 
-def _fields_beside(location: tuple[Any, ...]) -> list[str]:
-    model: Any = Recipe
+def _fields_beside(kind: Any, location: tuple[Any, ...]) -> list[str]:
+    """The fields that the record at this place has; places in lists and names in mappings stand for themselves."""
     for part in location[:-1]:
-        annotation = model.model_fields[part].annotation
-        model = next((kind for kind in getattr(annotation, "__args__", ()) if hasattr(kind, "model_fields")), annotation)
+        if part in kind.model_fields:
+            kind = _record_in(kind.model_fields[part].annotation) or kind
     prefix = "".join(f"{part}." for part in location[:-1])
-    return [prefix + name for name in model.model_fields]
+    return [prefix + name for name in kind.model_fields]
+
+
+def _record_in(annotation: Any) -> Any:
+    """The record inside an annotation such as `tuple[Method, ...]` or `Method | None`."""
+    if hasattr(annotation, "model_fields"):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _record_in(part)) is not None), None)
