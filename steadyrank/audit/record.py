@@ -23,7 +23,8 @@ class Audit:
     quality:    measures (mean, worst, best over presentations; first-stage order), reference rows, difference to chance.
     steadiness: tau-PSI, spread of scores and ranks, turnover, ties.
     causes:     slot, window and remainder shares of the movement.
-    threshold, preference, reader: what it does to those who act on scores. pool, batching: probes.
+    threshold, preference, reader: what it does to those who act on scores.
+    pool, replace, companions, batching: probes.
     verdict:    grade, headline, sentences, numbers that decided it.
     example:    one list on which a decision flips, a typical one.
     per_list:   the values of every list, by which two audits are compared (`comparing`).
@@ -42,6 +43,8 @@ class Audit:
     preference: Part | None = None
     reader: Part | None = None
     pool: Part | None = None
+    replace: Part | None = None
+    companions: Part | None = None
     batching: Part | None = None
     example: Part | None = None
     per_list: Part | None = None

@@ -160,7 +160,7 @@ def _parts(plan: _Plan, shown: list[Shown], dev: list[Shown], live: Any, answere
         found[consumer], why = run() if consumer in settings.consumers else (None, "not asked for")
         if why:
             left_out[consumer] = why
-    for probe, ask in (("pool", probing.pool_probe), ("batching", probing.batching_probe)):
+    for probe, ask in probing.PROBES.items():
         if probe not in settings.probes or live is None:
             found[probe], left_out[probe] = None, "not asked for" if live is not None else "needs the scorer, and this is a file of scores"
             continue

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from steadyrank.reports import card_view, text
 from steadyrank.reports.card_view import Side, Value
@@ -122,11 +123,18 @@ def _steadiness(sides: Sequence[Side]) -> list[Row]:
     ]
 
 
+def _share(part: Mapping[str, Any] | None) -> Value | None:
+    return None if not part or part["share"] is None else Value(part["share"], is_share=True)
+
+
 def _probes(sides: Sequence[Side]) -> list[Row]:
     largest = tuple(None if not side.raw.get("batching") else Value(float(side.raw["batching"]["largest"])) for side in sides)
+    companions = tuple(_share(side.raw.get("companions")) for side in sides)
     top = next((side.raw["pool"]["top_k"] for side in sides if side.raw.get("pool")), "k")
     return [
         Row("one candidate less: pairs turned round", "Pool-PSI", _of(sides, "pool", "pool_psi")),
         Row(f"one candidate less: another top {top}", "of lists", _of(sides, "pool", "top_k_turnover")),
+        Row("another candidate in one place: pairs turned round", "Pool-PSI", _of(sides, "replace", "pool_psi")),
+        Row("same slot, companions moved: variance of a score", "of that over orders", companions),
         Row("other batches: largest move of a score", "same prompts", largest),
     ]

@@ -83,7 +83,8 @@ class TestFindings:
         assert audit.threshold["points"][0]["jaccard"]["mean"] == 1 and audit.preference["top_flip"]["mean"] == 0
         assert audit.causes is None and "no score moves" in audit.left_out["causes"]
         assert audit.example is None
-        assert audit.pool["pool_psi"]["mean"] == 0 and audit.batching["largest"] == 0
+        assert audit.pool["pool_psi"]["mean"] == audit.replace["pool_psi"]["mean"] == 0 and audit.batching["largest"] == 0
+        assert audit.companions["arrangement"] == 0 and audit.companions["share"] is None  # nothing moves, so there is no share of it
 
     def test_ties_of_a_steady_scorer_are_no_flips(self):
         """Equal scores at the top must not turn over with the order shown."""
@@ -119,11 +120,32 @@ class TestFindings:
     def test_planted_slot_bias_is_found(self):
         audit = run_audit(Planted(slot_biased), make_lists(40), **{**FAST, "presentations": 10})
         shares = audit.causes["shares"]
+        assert audit.companions["arrangement"] == audit.companions["share"] == 0  # in its slot, a document is never moved by the others
         assert shares["slot"] > 0.97 and shares["remainder"] < 0.03  # all movement is the slot's
         assert audit.causes["width"] == 6
         assert audit.causes["slot_effects"] == pytest.approx([1.25, 0.75, 0.25, -0.25, -0.75, -1.25], abs=1e-6)  # 3/6 a slot, centred
         assert audit.verdict["steadiness"] == "unsteady"
         assert any("the slot a document stands in" in line for line in audit.verdict["sentences"])
+
+    def test_companions_are_found_where_slots_are_innocent(self):
+        """Where candidate 0 is shown first, every other score falls by 1. A target other than 0 sees it first in one of five cases, so two
+        arrangements differ in 2 * 1/5 * 4/5 of pairs, and half the squared difference is 0.16 on average; five of six targets do."""
+
+        def jealous(example, order):
+            return [quality - float(order[0] == 0 and place != 0) for place, quality in enumerate(quality_of(example))]
+
+        audit = run_audit(Planted(jealous), make_lists(400), **{**FAST, "probe_lists": 400})
+        assert audit.companions["arrangement"] == pytest.approx(0.16 * 5 / 6, abs=0.035)
+        assert audit.companions["coupling"] is None and audit.companions["pairs"]["coupling"] == 0  # one prompt: companions stay the same
+
+    def test_a_stranger_in_the_pool_turns_round_a_scorer_that_minds_it(self):
+        def rule(example, order):
+            own = {text.split("-")[0] for text in example.documents}
+            return [place if len(own) == 1 else -place for place in range(len(example.candidates))]
+
+        audit = run_audit(Planted(rule), make_lists(), **FAST)
+        assert (audit.pool["pool_psi"]["mean"], audit.replace["pool_psi"]["mean"]) == (0, 1)
+        assert audit.replace["lists"] == 12 and audit.replace["failed"] == 0
 
     def test_slots_are_those_of_the_scorers_windows(self):
         def biased(example, order):
