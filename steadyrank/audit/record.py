@@ -61,7 +61,7 @@ class Audit:
         """The inverse of `to_json`; another schema is refused."""
         if not isinstance(value, Mapping) or value.get("schema") != cls.SCHEMA:
             told = value.get("schema") if isinstance(value, Mapping) else type(value).__name__
-            raise InputError(f"is {told!r}; expected {cls.SCHEMA!r}, as `steadyrank audit` writes it", field="schema")
+            raise InputError(f"is {told!r}; give an audit.json ({cls.SCHEMA}), as `steadyrank audit` writes it", field="schema")
         known = {item.name for item in fields(cls)}
         unknown = sorted(set(value) - known - {"schema"})
         if unknown:

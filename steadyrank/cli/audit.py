@@ -80,8 +80,8 @@ def _scorer(spec: str, options: list[str]) -> tuple[Any, bool]:
 def _compare(audits: list[Path], page: Path, *, as_json: bool) -> None:
     if page.suffix not in (".html", ".htm"):
         raise InputError("is no page; give the name of an .html file with -o", path=page)
-    written = _card(audits, page, page.with_suffix(".png"))
     found = _differences(*audits)
+    written = _card(audits, page, page.with_suffix(".png"), found)
     lines = [f"{name}: {row['mean']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}] on {row['n']} lists" for name, row in found.items()]
     told = ["first minus second, list by list:", *lines] if lines else ["the two audits are of other lists; no paired difference"]
     emit(
@@ -101,10 +101,10 @@ def _differences(first: Path, second: Path) -> dict[str, Any]:
     return {name: row for name, row in differences(a, b).items() if row["n"]}
 
 
-def _card(audits: list[Any], page: Path, picture: Path) -> list[Path]:
+def _card(audits: list[Any], page: Path, picture: Path, differences: dict[str, Any] | None = None) -> list[Path]:
     from steadyrank.reports.card import write_card
 
-    return write_card(audits, page, png=picture)
+    return write_card(audits, page, png=picture, differences=differences)
 
 
 def _counts(counts: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steadyrank.audit import run_audit
+from steadyrank.audit import differences, run_audit
 from steadyrank.data.bm25 import in_bm25_order
 from steadyrank.data.jsonl import load_examples, save_examples
 from steadyrank.data.selecting import cap, choose, examples_of
@@ -134,5 +134,6 @@ def _cards(output: Path, sizes: Sizes, arms: Sequence[Arm]) -> list[Path]:
     out = []
     for split in sizes.splits:
         sides = [output / "audits" / split / runs.run_name(name, seed) / "audit.json" for name in ("single_order", "oc_sft")]
-        out += write_card(sides, output / f"card-{split}.html", png=output / f"card-{split}.png")
+        told = differences(*(read_json(side)["per_list"] for side in sides))
+        out += write_card(sides, output / f"card-{split}.html", png=output / f"card-{split}.png", differences=told)
     return out

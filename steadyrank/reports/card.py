@@ -22,13 +22,21 @@ _ODD = ("failed", "unscored", "truncated", "empty", "single_presentation", "dev_
 
 
 def write_card(
-    audits: Sequence[str | Path | Mapping[str, Any]], html: str | Path, *, png: str | Path | None = None, title: str | None = None
+    audits: Sequence[str | Path | Mapping[str, Any]],
+    html: str | Path,
+    *,
+    png: str | Path | None = None,
+    title: str | None = None,
+    differences: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Path]:
-    """The card of one or two audits (paths of audit.json, or their objects); the paths written."""
+    """The card of one or two audits (paths of audit.json, or their objects); the paths written.
+
+    differences: what `audit.differences` found between two of them.
+    """
     given = [card_view.read_audit(one) if isinstance(one, (str, Path)) else one for one in audits]
     sides = card_view.sides_of(given)
     written = [Path(html)]
-    _write(written[0], render(sides, title=title))
+    _write(written[0], render(sides, title=title, differences=differences))
     if png is not None:
         require("matplotlib", "the card's PNG")
         from steadyrank.reports.card_figure import write_png
@@ -38,7 +46,7 @@ def write_card(
     return written
 
 
-def render(sides: Sequence[Side], *, title: str | None = None) -> str:
+def render(sides: Sequence[Side], *, title: str | None = None, differences: Mapping[str, Mapping[str, Any]] | None = None) -> str:
     """The page."""
     jinja2 = require("jinja2", "the card")
     from markupsafe import Markup
@@ -55,6 +63,7 @@ def render(sides: Sequence[Side], *, title: str | None = None) -> str:
         panel=panel(sides),
         slots=slot_bars(sides),
         widths=stack_widths(sides),
+        differences=card_blocks.differences(sides, differences or {}) if len(sides) == 2 else [],
         blocks=card_blocks.blocks(sides),
         absences=card_view.absences(sides),
         examples=[example(side) for side in sides],

@@ -138,3 +138,37 @@ def _probes(sides: Sequence[Side]) -> list[Row]:
         Row("same slot, companions moved: variance of a score", "of that over orders", companions),
         Row("other batches: largest move of a score", "same prompts", largest),
     ]
+
+
+COMPARED = {  # columns of `per_list` that are shown as differences: their words, and whether more is better
+    "tau_psi": ("document pairs turned round (τ-PSI)", False),
+    "jaccard f1": ("kept set agrees (Jaccard), threshold by F1", True),
+    "jaccard retention": ("kept set agrees (Jaccard), matched retention", True),
+    "jaccard given": ("kept set agrees (Jaccard)", True),
+    "top_flip": ("another top choice", False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """First minus second on the same lists. `favours` is the side whose interval lies on its better side of 0, None where it holds 0."""
+
+    name: str
+    value: str
+    span: str
+    favours: Side | None
+
+
+def differences(sides: Sequence[Side], found: Mapping[str, Mapping[str, Any]]) -> list[Difference]:
+    """The lines of the paired comparison; empty where the two audits are of other lists."""
+    measures = {key: (text.measure(key), True) for key in found if key == sides[0].measure}
+    out = []
+    for key, (words, more_is_better) in {**measures, **COMPARED}.items():
+        row = found.get(key)
+        if not row or not row["n"]:
+            continue
+        is_told = row["low"] > 0 or row["high"] < 0
+        better = sides[0] if (row["mean"] > 0) == more_is_better else sides[1]
+        value, low, high = (f"{row[end]:+.3f}".replace("-", text.MINUS) for end in ("mean", "low", "high"))
+        out.append(Difference(words, value, f"{low} to {high}", better if is_told else None))
+    return out

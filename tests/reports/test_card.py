@@ -154,6 +154,22 @@ class TestSideBySide:
 
         assert imread(tmp_path / "card.png").shape[:2] == (1185, 2100)
 
+    def test_a_difference_favours_a_side_only_where_its_interval_leaves_zero_out(self, page):
+        found = {
+            "nDCG@6": {"mean": 0.02, "low": -0.01, "high": 0.05, "n": 40},
+            "tau_psi": {"mean": 0.1, "low": 0.08, "high": 0.12, "n": 40},  # more pairs turned round is worse
+            "jaccard f1": {"mean": 0.2, "low": 0.1, "high": 0.3, "n": 40},
+            "score_variance": {"mean": 9.0, "low": 8.0, "high": 10.0, "n": 40},  # of other scales, so it is not shown
+            "top_flip": {"mean": None, "low": None, "high": None, "n": 0},
+        }
+        words = words_of(page(made("before"), made("after"), differences=found))
+        assert "List by list: before minus after" in words
+        assert "nDCG@6 +0.020 \u22120.010 to +0.050 not told apart" in words
+        assert "(τ-PSI) +0.100 +0.080 to +0.120 after is better" in words
+        assert "threshold by F1 +0.200 +0.100 to +0.300 before is better" in words
+        assert "+9.000" not in words
+        assert "List by list" not in words_of(page(made("before"), made("after")))
+
 
 def test_a_better_scorer_stands_higher_and_a_steadier_one_further_right():
     better = made("better", psi=0.05)
