@@ -211,6 +211,19 @@ def test_a_model_that_gives_nan_is_an_error_naming_the_pair():  # P18, P19
         scorer.score("q", ["a"])
 
 
+def test_a_checkpoint_of_half_precision_is_computed_in_full(tmp_path):  # P18
+    """fp16 weights on disk, a pair of 2 tokens beside one of 200: no mask constant or sum can overflow, since nothing is computed in fp16."""
+    scorer = _make()
+    scorer.save(tmp_path / "full")
+    halved = AutoModelForSequenceClassification.from_pretrained(tmp_path / "full").half()
+    scorer.save(tmp_path / "half")
+    halved.save_pretrained(tmp_path / "half")
+    loaded = load_scorer(str(tmp_path / "half"))
+    assert next(loaded.model.parameters()).dtype == torch.float32
+    documents = ["a", "bananas " * 200]
+    assert loaded.score("q", documents) == pytest.approx(scorer.score("q", documents), abs=2e-3)  # weights rounded to 11 bits
+
+
 def test_scoring_leaves_the_training_mode_as_it_was():
     scorer = _make()
     scorer.model.train()
