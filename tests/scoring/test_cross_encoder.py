@@ -212,7 +212,7 @@ def test_a_model_that_gives_nan_is_an_error_naming_the_pair():  # P18, P19
 
 
 def test_a_checkpoint_of_half_precision_is_computed_in_full(tmp_path):  # P18
-    """fp16 weights on disk, a pair of 2 tokens beside one of 200: no mask constant or sum can overflow, since nothing is computed in fp16."""
+    """fp16 weights on disk, a pair of 2 tokens beside one of 200: no mask constant can overflow, since nothing is computed in fp16."""
     scorer = _make()
     scorer.save(tmp_path / "full")
     halved = AutoModelForSequenceClassification.from_pretrained(tmp_path / "full").half()
