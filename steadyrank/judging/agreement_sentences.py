@@ -1,0 +1,122 @@
+"""What a verdict says after its headline: each sentence one finding, with its numbers and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+MISSING_LIMIT, MISSING_NOTED = 0.20, 0.02
+_DATASET_LISTS = 5  # a smaller dataset is not called the weakest
+Cell = Mapping[str, Any]
+
+
+def sentences(comparison: Mapping[str, Any], *, again: Mapping[str, Any] | None, swap: Mapping[str, Any] | None) -> list[str]:
+    """Those that apply."""
+    told = (
+        _missing(comparison),
+        _accuracy(comparison),
+        _direction(comparison),
+        _blind(comparison),
+        _weakest(comparison),
+        _again(again),
+        _swap(swap),
+    )
+    return [line for line in told if line]
+
+
+def _missing(comparison: Mapping[str, Any]) -> str:
+    cell = comparison["overall"]["missing_b"]
+    if not cell["value"]:
+        return "It graded every document."
+    loud = " That is too much to build on: what is missing is rarely missing at random." if cell["value"] > MISSING_LIMIT else ""
+    return f"{percent(cell)} of documents have no grade of it and count nowhere here.{loud}"
+
+
+def _accuracy(comparison: Mapping[str, Any]) -> str:
+    cell, references = comparison["overall"]["accuracy"], comparison["references"]
+    if cell["value"] is None:
+        return ""
+    random, constant = references["random"]["accuracy"], references["constant"]["accuracy"]
+    told = (
+        f"Its grade is that of {comparison['a']} for {percent(cell)} of documents; drawing its grades by lot would give {random:.0%}, "
+        f"always grade {references['constant']['level']} {constant:.0%}."
+    )
+    beaten = constant >= cell["value"]
+    return told + (" A judge that reads nothing is right at least as often." if beaten else "")
+
+
+def _direction(comparison: Mapping[str, Any]) -> str:
+    (_, over), (under, _) = comparison["binary"]
+    wrong = over + under
+    if not wrong:
+        return "On relevance it makes no error." if comparison["documents"] else ""
+    shift = comparison["overall"]["difference"]["value"]
+    moved = f"{abs(shift):.2f} {'higher' if shift > 0 else 'lower'}"
+    by = f"; on the scale 0-{len(comparison['levels']) - 1} it grades {moved} on average"
+    if abs(over - under) <= 0.2 * wrong:
+        return f"Of its {wrong} errors on relevance {over} are false positives and {under} false negatives{by}."
+    way, most = (
+        ("too generous", f"{over} of {wrong} errors on relevance are false positives")
+        if over > under
+        else ("too strict", f"{under} of {wrong} errors on relevance are false negatives")
+    )
+    return f"It is {way}: {most}{by}."
+
+
+def _blind(comparison: Mapping[str, Any]) -> str:
+    lists = comparison["lists"]
+    if not lists["blind"]:
+        return ""
+    cells = comparison["overall"]
+    kept, counted = cells["spearman_query"]["value"], cells["spearman_query_counted"]["value"]
+    told = f"In {lists['blind']} of {lists['ordered'] + lists['blind']} lists it gives every document the same grade; "
+    if kept is None:
+        return told + "in no list does it tell documents apart."
+    return told + f"its mean Spearman is {kept:.2f} without them and {counted:.2f} with each counted as 0."
+
+
+def _weakest(comparison: Mapping[str, Any]) -> str:
+    found = {
+        name: cells["kappa_quadratic"]
+        for name, cells in comparison["by_source"].items()
+        if cells["kappa_quadratic"]["value"] is not None and comparison["lists_by_source"][name] >= _DATASET_LISTS
+    }
+    if len(found) < 2:
+        return ""
+    worst = min(found, key=lambda name: (found[name]["value"], name))
+    best = max(found, key=lambda name: (found[name]["value"], name))
+    if found[worst]["high"] is None or found[best]["low"] is None or found[worst]["high"] >= found[best]["low"]:
+        return ""
+    return f"It differs between datasets: κ is {value(found[worst])} on {worst} and {value(found[best])} on {best}."
+
+
+def _again(again: Mapping[str, Any] | None) -> str:
+    if again is None or again["overall"]["accuracy"]["value"] is None:
+        return ""
+    return f"A second run gives the same grade to {percent(again['overall']['accuracy'])} of documents."
+
+
+def _swap(swap: Mapping[str, Any] | None) -> str:
+    if swap is None or swap["values"]["consistent"]["value"] is None:
+        return ""
+    cells = swap["values"]
+    told = f"When two documents change places it keeps its preference in {percent(cells['consistent'])} of pairs"
+    first = cells["first_won"]
+    if first["low"] is not None and not first["low"] <= 0.5 <= first["high"]:
+        told += f", and {'prefers' if first['value'] > 0.5 else 'avoids'} the one shown first ({percent(first)}; without bias 50%)"
+    return told + "."
+
+
+def percent(cell: Cell) -> str:
+    """`64% [60, 68]`; one decimal below 10%, so that small rates do not read as none."""
+    digits = 0 if cell["value"] >= 0.0995 or cell["value"] == 0 else 1
+    told = f"{100 * cell['value']:.{digits}f}%"
+    if cell["low"] is None:
+        return told
+    return f"{told} [{100 * cell['low']:.{digits}f}, {100 * cell['high']:.{digits}f}]"
+
+
+def value(cell: Cell) -> str:
+    """`0.71 [0.69, 0.74]`"""
+    told = f"{cell['value']:.2f}"
+    return told if cell["low"] is None else f"{told} [{cell['low']:.2f}, {cell['high']:.2f}]"
