@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import tiny_graders
 import training_helpers as tiny
 
 from steadyrank import load_scorer, save_examples
@@ -60,6 +61,19 @@ def test_of_several_lambdas_one_is_chosen_on_dev_lists_and_its_run_is_the_arm(wo
     assert sorted(made) == ["oc_sft-lambda0.5-seed0", "oc_sft-lambda4-seed0"] and len(set(made.values())) == 2
     audited = read_json(world / "out/audits/test/oc_sft-seed0/identity.json")["model"]
     assert audited == file_digest(world / f"out/runs/oc_sft-lambda{taken:g}-seed0/final/model.safetensors")
+
+
+def test_a_language_model_goes_the_same_way(world):
+    """Warmed up one candidate at a time with adapters, then trained in one order and for all orders from there."""
+    tiny_graders.grader(width=4).save(world / "grader")
+    plan = replace(
+        sizes(world, "start", "single_order", "oc_sft"), family="expected_grade", model=str(world / "grader"), max_length=700,
+        lora={"r": 2, "alpha": 4.0}, warm_lists=4, lists=4, eval_lists=3, dev_lists=3,
+    )  # fmt: skip
+    result = run_steadiness(world / "out", plan, teacher=str(world / "student"), say=lambda line: None)
+    assert [row.arm for row in result.rows] == ["start", "single_order", "oc_sft"]
+    kinds = {load_scorer(str(path)).kind for path in (world / "out/runs").glob("*/final")}
+    assert kinds == {"expected_grade"}
 
 
 def test_bm25_order_puts_the_words_of_the_query_first_and_keeps_the_rest_as_it_stood():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_graders
 import torch
 import training_helpers as tiny
 
@@ -433,11 +434,9 @@ def test_adapters_train_and_save_with_the_head_and_the_average_holds_only_them(t
     np.testing.assert_allclose(np.concatenate(live), np.concatenate(saved), atol=1e-5)
 
 
-def test_a_causal_grader_is_trained_as_it_scores(tmp_path, monkeypatch):
+def test_a_causal_grader_is_trained_as_it_scores(tmp_path):
     """expected_grade through the same path: training scores are its own, and one step of KL starts at zero."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "scoring"))
-    graders = pytest.importorskip("tiny_graders")
-    scorer = graders.grader(width=3)
+    scorer = tiny_graders.grader(width=3)
     trainer = trainer_of(tmp_path, "kl_to_base", {"weight": 1.0}, scorer=scorer)
     draws = [Draw(place, 0) for place in range(8)]
     batch = trainer.collator(draws)
