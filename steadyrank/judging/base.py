@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from steadyrank.errors import InputError
 from steadyrank.records import RankingExample
@@ -12,10 +12,15 @@ from steadyrank.records import RankingExample
 
 @dataclass(frozen=True, slots=True)
 class JudgedList:
-    """The grades of one example, canonical order; None where the judge gave none (an unreadable reply, an unjudged document)."""
+    """The grades of one example, canonical order; None where the judge gave none (an unreadable reply, an unjudged document).
+
+    judge: who gave them, where that is written down. extra: what else a file holds of them (`candidates`, `replies`).
+    """
 
     example_id: str
     grades: tuple[float | None, ...]
+    judge: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Judge(Protocol):
