@@ -109,13 +109,14 @@ def _audit(
     """What the audit found on each list; threshold chosen on the dev lists. An audit of the same model is read back."""
     trained = arm.preset is not None or arm.of is not None
     folder = output / "audits" / split / (runs.run_name(arm.name, arm_seed) if trained else arm.name)
-    identity = {"model": file_digest(model / "model.safetensors"), "serve": dict(arm.serve), "presentations": sizes.presentations}
+    presentations = min(sizes.presentations, arm.presentations or sizes.presentations)
+    identity = {"model": file_digest(model / "model.safetensors"), "serve": dict(arm.serve), "presentations": presentations}
     if (folder / "audit.json").exists() and read_json(folder / "identity.json") == identity:
         return read_json(folder / "audit.json")["per_list"]
     say(f"audit, {LABELS[split]}: {arm.label}, seed {arm_seed}")
     scorer = load_scorer({**arm.serve, "model": str(model)} if arm.serve else str(model))
     found = run_audit(
-        scorer, lists[split], dev=lists["dev"], presentations=sizes.presentations, seed=seed, name=arm.label,
+        scorer, lists[split], dev=lists["dev"], presentations=presentations, seed=seed, name=arm.label,
         scores_path=folder / "scores.jsonl", probes=() if arm.serve else ("pool",),
     )  # fmt: skip
     found.write(folder / "audit.json")

@@ -19,6 +19,7 @@ class Arm:
     fields: Mapping[str, Any] = field(default_factory=dict)
     of: str | None = None
     serve: Mapping[str, Any] = field(default_factory=dict)
+    presentations: int | None = None  # of every audited list, where an arm is dear to serve; the means it is read by do not depend on it
 
 
 SINGLE = Arm("single_order", "Trained in one order", "single_order")
@@ -34,7 +35,13 @@ ALL = (
     Arm("mean_teacher", "Mean teacher", "mean_teacher"),
     STEADY,
     Arm("own_attention", "One order, no attention across candidates", "single_order", {"student": {"options": {"across": "own"}}}),
-    Arm("single_order_x10", "Trained in one order, served as the mean of 10", of="single_order", serve={"kind": "order_averaged", "k": 10}),
+    Arm(
+        "single_order_x10",
+        "Trained in one order, served as the mean of 10",
+        of="single_order",
+        serve={"kind": "order_averaged", "k": 10},
+        presentations=3,
+    ),
     Arm("grpo", "GRPO (a3)", "a3"),
     Arm("grpo_steady", "GRPO with consistency (ours)", "a3_steady"),
 )
@@ -70,7 +77,7 @@ QUICK = Sizes(
     rate=1e-4, arms=(SINGLE, STEADY),
 )  # fmt: skip
 FULL = Sizes(
-    warm_lists=2000, lists=800, dev_lists=100, watched_lists=60, eval_lists=200, candidates=6, presentations=10, max_length=512,
+    warm_lists=2000, lists=800, dev_lists=60, watched_lists=60, eval_lists=200, candidates=6, presentations=10, max_length=512,
     rate=1e-4, arms=ALL, splits=("test", "shifted"), seeds=(0, 1, 2),
     consistency=(3.0, 1.0, 10.0),
 )  # fmt: skip
