@@ -7,9 +7,9 @@ import pytest
 from agreement_factory import compare, made, make_list, rows
 
 from steadyrank.errors import ConfigError
-from steadyrank.judging.agreement_compare import AgreementSettings
-from steadyrank.judging.agreement_intervals import draws, make_cell
-from steadyrank.judging.agreement_kappa import kappa
+from steadyrank.judging.agreement import AgreementSettings
+from steadyrank.judging.agreement.intervals import draws, make_cell
+from steadyrank.judging.agreement.kappa import kappa
 from steadyrank.judging.base import JudgedList
 
 
@@ -71,7 +71,7 @@ def test_lists_of_a_group_move_together():
 
 def test_resamples_do_not_depend_on_the_chunk(monkeypatch):
     whole = np.concatenate(list(draws(np.arange(7), 50, seed=3)))
-    monkeypatch.setattr("steadyrank.judging.agreement_intervals._CELLS", 21)
+    monkeypatch.setattr("steadyrank.judging.agreement.intervals._CELLS", 21)
     assert np.array_equal(np.concatenate(list(draws(np.arange(7), 50, seed=3))), whole)
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steadyrank.judging.agreement_sentences import MISSING_LIMIT, percent, sentences, value
+from steadyrank.judging.agreement.sentences import MISSING_LIMIT, percent, sentences, value
 
 GRADES = ("good", "usable with care", "weak", "no better than guessing", "worse than guessing", "says nothing")
 LIMITS = {"pairs": (0.80, 0.65, 0.5), "kappa_quadratic": (0.60, 0.40, 0.0)}  # good, usable, guessing

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from steadyrank.judging import agreement_kappa as kappas
-from steadyrank.judging.agreement_intervals import RESAMPLES, Cell, Part, cells
-from steadyrank.judging.agreement_pooled import PooledSpearman
-from steadyrank.judging.agreement_ratings import Lists, Rater
-from steadyrank.judging.agreement_sums import Sums, pair_sums
+from steadyrank.judging.agreement import kappa as kappas
+from steadyrank.judging.agreement.intervals import RESAMPLES, Cell, Part, cells
+from steadyrank.judging.agreement.pooled import PooledSpearman
+from steadyrank.judging.agreement.ratings import Lists, Rater
+from steadyrank.judging.agreement.sums import Sums, pair_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ def compare_raters(a: Rater, b: Rater, lists: Lists, *, kind: str, settings: Agr
         "confusion": whole.confusion_XLL[0].astype(int).tolist(),
         "binary": whole.binary_X22[0].astype(int).tolist(),
         "references": _references(whole),
+        "references_by_source": {key: _references(parts[key].sums.total()) for key in by_source},
         "overall": table["all"],
         "macro": macro,
         "by_source": by_source,

@@ -6,9 +6,8 @@ import pytest
 
 from steadyrank import RankingExample
 from steadyrank.errors import InputError
-from steadyrank.judging.agreement import judge_agreement
-from steadyrank.judging.agreement_compare import AgreementSettings
-from steadyrank.judging.agreement_swap import Swap, load_swaps, swap_consistency
+from steadyrank.judging.agreement import AgreementSettings, judge_agreement
+from steadyrank.judging.agreement.swap import Swap, load_swaps, swap_consistency
 from steadyrank.judging.base import JudgedList
 
 LISTS = [RankingExample(name, ["x", "y"], [1, 0], id=name) for name in "pqr"]

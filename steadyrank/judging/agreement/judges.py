@@ -1,7 +1,4 @@
-"""Can a judge be trusted? Judges against a reference (gold grades, another file), against each other and against themselves.
-
-    found = judge_agreement(examples, {"judge": load_judgments("judge.jsonl")})
-    found.verdicts["judge"]["headline"]
+"""Judges against a reference (gold grades, another file), against each other and against themselves.
 
 Every comparison is of two raters a and b on the documents that both graded. Definitions: docs/agreement.md.
 """
@@ -18,11 +15,11 @@ import numpy as np
 
 from steadyrank.errors import ConfigError, InputError
 from steadyrank.files import fingerprint
-from steadyrank.judging.agreement_compare import AgreementSettings, compare_raters
-from steadyrank.judging.agreement_ratings import Lists, Rater, gold, grades_of, lay_lists, make_scale
-from steadyrank.judging.agreement_record import Agreement
-from steadyrank.judging.agreement_swap import Swap, swap_consistency
-from steadyrank.judging.agreement_verdict import verdict
+from steadyrank.judging.agreement.compare import AgreementSettings, compare_raters
+from steadyrank.judging.agreement.ratings import Lists, Rater, gold, grades_of, lay_lists, make_scale
+from steadyrank.judging.agreement.record import Agreement
+from steadyrank.judging.agreement.swap import Swap, swap_consistency
+from steadyrank.judging.agreement.verdict import verdict
 from steadyrank.judging.base import JudgedList
 from steadyrank.records import RankingExample
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from steadyrank import RankingExample
-from steadyrank.judging.agreement import judge_agreement
-from steadyrank.judging.agreement_compare import AgreementSettings
+from steadyrank.judging.agreement import AgreementSettings, judge_agreement
 from steadyrank.judging.base import JudgedList
 from steadyrank.seeds import stream
 

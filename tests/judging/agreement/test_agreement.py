@@ -6,9 +6,7 @@ from agreement_factory import FEW, JUDGE, LISTS, compare, made, make_list, rows
 
 from steadyrank import RankingExample
 from steadyrank.errors import ConfigError, InputError
-from steadyrank.judging.agreement import judge_agreement
-from steadyrank.judging.agreement_compare import AgreementSettings
-from steadyrank.judging.agreement_record import Agreement
+from steadyrank.judging.agreement import Agreement, AgreementSettings, judge_agreement
 from steadyrank.judging.base import JudgedList
 from steadyrank.seeds import stream
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steadyrank.judging.agreement_kappa import accuracy, constant_accuracy, errors, guessing_accuracy, kappa
-from steadyrank.judging.agreement_order import COLUMNS, order_sums
-from steadyrank.judging.agreement_pooled import PooledSpearman
+from steadyrank.judging.agreement.kappa import accuracy, constant_accuracy, errors, guessing_accuracy, kappa
+from steadyrank.judging.agreement.order import COLUMNS, order_sums
+from steadyrank.judging.agreement.pooled import PooledSpearman
 from steadyrank.metrics import kendall_tau
 from steadyrank.seeds import stream
 

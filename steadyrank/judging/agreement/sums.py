@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steadyrank.judging import agreement_kappa as kappas
-from steadyrank.judging import agreement_order as order
-from steadyrank.judging.agreement_ratings import Lists, Rater, levels, relevance
+from steadyrank.judging.agreement import kappa as kappas
+from steadyrank.judging.agreement import order
+from steadyrank.judging.agreement.ratings import Lists, Rater, levels, relevance
 
 COUNTS = ("documents", "missing_a", "missing_b", "both", "difference", "equal")
 _BINARY = ("binary_pairs", "binary_alike")

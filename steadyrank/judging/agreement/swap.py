@@ -16,8 +16,8 @@ import numpy as np
 
 from steadyrank.errors import InputError
 from steadyrank.files import read_jsonl
-from steadyrank.judging.agreement_intervals import Cell, draws, make_cell
-from steadyrank.judging.agreement_kappa import ratio
+from steadyrank.judging.agreement.intervals import Cell, draws, make_cell
+from steadyrank.judging.agreement.kappa import ratio
 from steadyrank.records import RankingExample
 
 SCHEMA = "steadyrank.swaps/1"

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from steadyrank.errors import ConfigError
-from steadyrank.judging.agreement_pooled import PooledSpearman
-from steadyrank.judging.agreement_sums import STATISTICS, Sums, counted, statistics
+from steadyrank.judging.agreement.pooled import PooledSpearman
+from steadyrank.judging.agreement.sums import STATISTICS, Sums, counted, statistics
 from steadyrank.seeds import stream
 
 RESAMPLES = 10_000
@@ -90,6 +90,8 @@ def _macro(datasets: Sequence[str], name: str, point: Mapping[str, Any], drawn: 
     defined_S = ~np.isnan(value_S)
     value = float(value_S[defined_S].mean()) if defined_S.any() else float("nan")
     out = make_cell(value, mean_R, int(defined_S.sum()), units=units)
+    if not defined_S.any():
+        out["why"] = "undefined in every dataset"
     return {**out, "undefined_datasets": int((~defined_S).sum())} if not defined_S.all() else out
 
 
