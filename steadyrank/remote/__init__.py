@@ -7,7 +7,8 @@ Importing this room imports no HTTP library; the first `Client` does (`steadyran
 """
 
 from steadyrank.remote.addresses import check_url, shown
-from steadyrank.remote.client import Call, Client, ClientSettings, Counts
+from steadyrank.remote.calling import ClientSettings, Counts
+from steadyrank.remote.client import Call, Client
 from steadyrank.remote.failures import (
     BadRequestError,
     RateLimitedError,
