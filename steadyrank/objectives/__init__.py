@@ -82,6 +82,8 @@ def with_consistency(objective: Any, consistency: Mapping[str, Any]) -> ViewObje
     """A score objective with the variance over views added to it."""
     if not isinstance(consistency, Mapping):
         raise ConfigError(f"consistency is {consistency!r}; give its settings, such as {{weight: 3.0}}")
+    if objective.snapshot_steps:
+        raise ConfigError("consistency goes with rankings of the student itself; set behaviour: student")
     kind, kind_settings = (load(f"steadyrank.objectives.steady:{part}") for part in ("Steady", "ConsistencySettings"))
     made: ViewObjective = kind(objective, _settings("consistency", kind_settings, consistency))
     return made

@@ -49,6 +49,8 @@ class Lists:
     anchor_BK: Tensor | None
     """Teacher or reference utilities after teacher_scale."""
     noise_BGK: Tensor | None
+    behaviour_BK: Tensor | None = None
+    """Utilities of a snapshot of the student, after score_scale, where one draws the rankings."""
 
 
 class Objective:
@@ -68,6 +70,11 @@ class Objective:
     def num_samples(self) -> int:
         """Rankings a list; 0 where nothing is sampled."""
         return getattr(self.settings, "num_samples", 0)
+
+    @property
+    def snapshot_steps(self) -> int:
+        """Steps between two snapshots of the student that `behaviour_BK` must hold; 0 where none is used."""
+        return 0
 
     @property
     def anchor(self) -> Literal["teacher", "reference"] | None:
@@ -93,10 +100,14 @@ class Objective:
         *,
         anchor_BK: Tensor | None = None,
         noise_BGK: Tensor | None = None,
+        behaviour_BK: Tensor | None = None,
         generator: torch.Generator | None = None,
     ) -> LossSum:
         with torch.autocast(scores_BK.device.type, enabled=False):
             lists = self._lists(scores_BK, targets_BK, mask_BK.bool(), anchor_BK)
+            if behaviour_BK is not None:
+                behaviour_BK = clean(behaviour_BK.detach(), lists.mask_BK, what="behaviour").to(lists.scores_BK.dtype)
+                lists = replace(lists, behaviour_BK=behaviour_BK * self.settings.score_scale)
             if self.num_samples and noise_BGK is None:
                 noise_BGK = gumbel_like(lists.scores_BK.detach(), num_samples=self.num_samples, generator=generator)
             terms, logged = self.losses(replace(lists, noise_BGK=noise_BGK))

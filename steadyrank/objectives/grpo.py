@@ -3,8 +3,8 @@
     -E[A log p(ranking)] + kl * KL(student || anchor) - entropy * H(first choice)
 
 Rankings are drawn by Gumbel-top-k from the behaviour policy, rewards are nDCG@k, A compares a ranking with its group. The
-log-probability covers
-the first k picks (the reward reads no more; `depth: full` covers all). Departures from the published forms are listed in docs/papers.md.
+log-probability covers the first k picks (the reward reads no more; `depth: full` covers all). Departures from the published forms are
+listed in docs/papers.md.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ class GrpoSettings(SampledSettings):
     """How KL to the anchor is measured: on the first choice, stepwise along sampled prefixes, or by a sampled estimator."""
     drop_flat: bool = False
     """Lists whose rewards are all equal pay no KL and no entropy either; they still count in the denominator."""
-    behaviour: Literal["student", "teacher", "uniform"] = "student"
-    """Who draws the rankings: the current student (fresh), the anchor or teacher, or nobody (uniform orders)."""
+    behaviour: Literal["student", "snapshot", "teacher", "uniform"] = "student"
+    """Who draws the rankings: the current student (fresh), the student of up to `snapshot_steps` steps ago, the anchor or teacher, or
+    nobody (uniform orders)."""
+    snapshot_steps: int = number(4, low=1)
+    """Steps between two snapshots, where they draw: the lists of so many steps are scored, then each step learns from its own."""
     behaviour_temperature: float | None = number(None, above=0.0)
     """Temperature of the behaviour policy where it differs from `temperature`; the ratio then corrects for it."""
     ratio: Literal["auto", "none", "ranking", "pick"] = "auto"
@@ -59,7 +62,7 @@ class GrpoSettings(SampledSettings):
 class OffPolicySettings(GrpoSettings):
     """a2: the teacher draws, the student is corrected by a clipped ratio."""
 
-    behaviour: Literal["student", "teacher", "uniform"] = "teacher"
+    behaviour: Literal["student", "snapshot", "teacher", "uniform"] = "teacher"
     """Who draws the rankings."""
     kl: float = number(0.0, low=0.0)
     """Weight of KL(student || anchor)."""
@@ -95,13 +98,6 @@ class Grpo(Objective):
     Settings = GrpoSettings
     settings: GrpoSettings
 
-    def __init__(self, name: str, settings: GrpoSettings):
-        super().__init__(name, settings)
-        if settings.kl and settings.kl_form != "first_choice" and self._off_policy():
-            raise ConfigError(
-                f"kl_form {settings.kl_form!r} needs the student's own rankings: behaviour 'student', or kl_form 'first_choice'"
-            )
-
     def losses(self, lists: Lists) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         setting = self.settings
         behaviour_BK = self._behaviour(lists)
@@ -130,6 +126,11 @@ class Grpo(Objective):
         return terms, logged
 
     @property
+    def snapshot_steps(self) -> int:
+        """Steps between two snapshots of the student; 0 where none draws."""
+        return self.settings.snapshot_steps if self.settings.behaviour == "snapshot" else 0
+
+    @property
     def depth(self) -> int | None:
         """Picks in the log-probability; None is all."""
         return self.settings.k if self.settings.depth == "cutoff" else None
@@ -148,6 +149,10 @@ class Grpo(Objective):
             return lists.scores_BK.detach()
         if self.settings.behaviour == "uniform":
             return torch.zeros_like(lists.scores_BK)
+        if self.settings.behaviour == "snapshot":
+            if lists.behaviour_BK is None:
+                raise ConfigError(f"objective {self.name!r} draws rankings from a snapshot; give behaviour_BK, or set behaviour: student")
+            return lists.behaviour_BK
         return self.anchored(lists)
 
     def _policy(
@@ -173,6 +178,10 @@ class Grpo(Objective):
         if setting.kl_form == "first_choice":
             return first_choice_kl(lists.scores_BK, anchor_BK, lists.mask_BK, floor=1e-12 if setting.paper_compat else 0.0), {}
         depth = self.depth or lists.mask_BK.shape[-1]
+        if self._off_policy():  # these estimates need the student's own rankings; the same noise draws them at no cost
+            assert lists.noise_BGK is not None
+            own_BK = lists.scores_BK.detach()
+            rankings_BGK = rank_with_noise(own_BK, lists.mask_BK, lists.noise_BGK, temperature=setting.temperature)
         if setting.kl_form == "stepwise":
             return stepwise_kl(lists.scores_BK, anchor_BK, rankings_BGK, lists.mask_BK, depth=depth, temperature=setting.temperature), {}
         kl_B, clamped_B = sampled_kl(

@@ -107,6 +107,7 @@ class ViewObjective:
     reads_logits: ClassVar[bool] = False
     """Whether it wants grade logits where the scorer has them."""
     num_samples = 0
+    snapshot_steps = 0
     anchor: Literal["teacher", "reference"] | None = None
 
     def __init__(self, name: str, settings: Any):

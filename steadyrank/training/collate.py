@@ -144,6 +144,7 @@ class Collator:
             "live_B": self.objective.live(targets_BK, counted_BK),
             "noise_BGK": self._noise(draws, rows, mask_BK.shape[1]),
             "ids": [self.data.examples[draw.index].id for draw in draws],
+            "indices": [draw.index for draw in draws],
         }
 
     def _counted(self, draws: Sequence[Draw], targets_BK: Tensor, mask_BK: Tensor) -> Tensor:

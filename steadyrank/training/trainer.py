@@ -32,6 +32,7 @@ from steadyrank.training.record import StepRecord, broken_scores
 from steadyrank.training.sampling import StepSampler
 from steadyrank.training.score_gradient import chunked_backward
 from steadyrank.training.settings import TrainSettings
+from steadyrank.training.snapshot import Snapshot
 
 WEIGHTS = "trainable.safetensors"
 
@@ -53,6 +54,7 @@ class RankTrainer(Trainer):
         self.dataset = DrawDataset(sampler.num_lists)
         self.loss_is_scaled_for_ga = True
         self.record = StepRecord(num_processes=self.args.world_size)
+        self.snapshot = Snapshot(sampler, collator, every=objective.snapshot_steps) if objective.snapshot_steps else None
 
     def get_train_dataloader(self) -> DataLoader:
         # Not prepared by accelerate, whose sharding repeats lists to fill a step; batches are moved in `training_step`.
@@ -69,6 +71,9 @@ class RankTrainer(Trainer):
         return self.accelerator.gather(live).sum() if self.args.world_size > 1 else live
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
+        if self.snapshot is not None:
+            own = self._model()  # not the wrapped one: processes hold different lists, and its forward would wait for the others
+            self.snapshot.refresh(self.state.global_step, lambda chunk: self.scores_of(own, chunk), own)
         model.train()
         torch.manual_seed(seeds.digest(self.settings.seed, "dropout", self.state.global_step, self.args.process_index) >> 1)
         self.record.start(inputs["ids"], tokens=inputs["tokens"])
@@ -125,7 +130,8 @@ class RankTrainer(Trainer):
 
     def step_of(self, scores: Tensor, part: Part) -> Any:
         """The objective's `LossSum` of one part."""
-        return self.objective(scores, part["targets_BK"], part["mask_BK"], anchor_BK=part["anchor_BK"], noise_BGK=part["noise_BGK"])
+        more = {} if self.snapshot is None else {"behaviour_BK": self.snapshot.of(part["indices"], like=scores)}
+        return self.objective(scores, part["targets_BK"], part["mask_BK"], anchor_BK=part["anchor_BK"], noise_BGK=part["noise_BGK"], **more)
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
         norm = float(super()._get_grad_norm(model, grad_norm=grad_norm))
@@ -149,12 +155,16 @@ class RankTrainer(Trainer):
             folder = Path(str(output_dir or self.args.output_dir))
             folder.mkdir(parents=True, exist_ok=True)
             safetensors.torch.save_file(trainable(self._model()), folder / WEIGHTS)
+            if self.snapshot is not None:
+                self.snapshot.save(folder)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         saved = safetensors.torch.load_file(Path(resume_from_checkpoint) / WEIGHTS)
         with torch.no_grad():
             for name, parameter in trainable(model or self._model()).items():
                 parameter.copy_(saved[name])
+        if self.snapshot is not None:
+            self.snapshot.load(Path(resume_from_checkpoint))
 
 
 def trainable(model: nn.Module) -> dict[str, Tensor]:

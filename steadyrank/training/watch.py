@@ -15,9 +15,11 @@ from transformers import TrainerCallback
 
 from steadyrank import files
 from steadyrank.training.dev import DevSet
+from steadyrank.training.hacking import paid_for_something_else
 
 Say = Callable[[str], None]
 _COLLAPSED = 0.01  # on [0, 1]; scores that vary less inside a list rank by noise
+_SAME = 30  # characters at the start of a warning that is given once
 _NO_SIGNAL_STEPS = 20  # so many steps without any reward difference, or without a gradient, and the run says so
 
 
@@ -90,6 +92,10 @@ class Watch(TrainerCallback):
             )
         if row["constant_lists"] > 0.5:
             self._warn(f"step {step}: the scores of {row['constant_lists']:.0%} of the dev lists are all equal; the scores have collapsed")
+
+        hacked = paid_for_something_else(_rows(self._log), self.dev.rows, self.dev.best_measure)
+        if hacked is not None and not any(text.startswith(hacked[:_SAME]) for text in self.warnings):
+            self._warn(hacked)
 
     def _check_signal(self, row: dict[str, Any]) -> None:
         silent = row["grad_norm"] == 0.0 or row["lists_counted"] == 0 or row.get("flat_groups", 0.0) >= 1.0

@@ -230,7 +230,6 @@ def test_half_masked_is_the_kept_half_alone():
     ("a9", {"beta": 1.5}, "at most 1"),
     ("a3", {"scale": "sdt"}, "'std'"),
     ("a3", {"regret": 1}, "true or false"),
-    ("a2", {"kl": 1, "kl_form": "stepwise"}, "behaviour 'student'"),
 ])  # fmt: skip
 def test_wrong_names_and_values_are_told(name, settings, message):
     with pytest.raises(ConfigError, match=message):

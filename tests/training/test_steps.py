@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import training_helpers as tiny
+from two_processes import short_run
 
 from steadyrank import objectives
 from steadyrank.training.collate import Collator, cut
@@ -190,5 +192,11 @@ def test_two_processes_give_the_gradient_of_one(tmp_path):
         alone, _, _ = gradients(tmp_path, draws=[Draw(place, 0) for place in range(7)], **settings)
         together = torch.load(tmp_path / f"{name}.pt")
         assert largest_difference(alone, together) < 1e-6, name
-    rows = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
-    assert len(rows) == 3 and (tmp_path / "run" / "result.json").exists()
+    for name, used in {"run": {}, "snapshot": {"behaviour": "snapshot", "snapshot_steps": 2}}.items():
+        short_run(tmp_path / "alone" / name, objectives.build("a3", **used))
+        rows, alone = (
+            [json.loads(row) for row in (folder / "log.jsonl").open()] for folder in (tmp_path / name, tmp_path / "alone" / name)
+        )
+        assert (tmp_path / name / "result.json").exists()
+        for key in ("loss", "reward", "effective_samples"):
+            assert [row.get(key) for row in rows] == pytest.approx([row.get(key) for row in alone], abs=1e-4), (name, key)
