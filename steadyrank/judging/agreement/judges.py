@@ -16,7 +16,7 @@ import numpy as np
 from steadyrank.errors import ConfigError, InputError
 from steadyrank.files import fingerprint
 from steadyrank.judging.agreement.compare import AgreementSettings, compare_raters
-from steadyrank.judging.agreement.ratings import Lists, Rater, gold, grades_of, lay_lists, make_scale
+from steadyrank.judging.agreement.ratings import JUDGE_TOP, Lists, Rater, gold, grades_of, lay_lists, make_scale
 from steadyrank.judging.agreement.record import Agreement
 from steadyrank.judging.agreement.swap import Swap, swap_consistency
 from steadyrank.judging.agreement.verdict import verdict
@@ -56,7 +56,7 @@ def judge_agreement(
     return Agreement(
         reference=reference[0] if reference else None,
         judges=list(judges),
-        scales={name: asdict(rater.scale) for name, rater in raters.items()},
+        scales={name: None if rater.scale is None else asdict(rater.scale) for name, rater in raters.items()},
         data=_data(lists, kept),
         counts={name: _counts(rater) for name, rater in raters.items()},
         comparisons=found,
@@ -91,21 +91,34 @@ def _raters(
 ) -> tuple[dict[str, Rater], list[str]]:
     """Every rater by name, judges first; and notes on scales that were guessed. A second run has the scale of the first."""
     every = dict(rows) | ({reference[0]: reference[1]} if reference else {})
-    unknown = sorted((set(settings.tops) | set(settings.relevant)) - set(every))
-    if unknown:
-        raise ConfigError(f"a scale is given for {unknown[0]!r}, which is none of: {', '.join(every)}")
+    _check_names(settings, every)
     raters: dict[str, Rater] = {}
     notes = []
     for name, some in every.items():
-        own = name.removesuffix(AGAIN)
+        own = name.removesuffix(AGAIN) if name.removesuffix(AGAIN) in every else name
         grades_D, missing, elsewhere = grades_of(name, some, lists)
         if np.isnan(grades_D).all():
             raise InputError(f"{name!r} holds no grade for the lists compared; nothing can be said about it")
-        like = max(rater.scale.top for rater in raters.values()) if reference and name == reference[0] else None
+        if own in settings.ranks:
+            raters[name] = Rater(name, grades_D, None, missing, elsewhere)
+            continue
+        tops = [rater.scale.top for rater in raters.values() if rater.scale is not None]
+        like = max(tops, default=JUDGE_TOP) if reference and name == reference[0] else None
         scale, note = make_scale(name, grades_D, lists, top=settings.tops.get(own), relevant=settings.relevant.get(own), like=like)
         raters[name] = Rater(name, grades_D, scale, missing, elsewhere)
         notes += [note] if note else []
     return raters, notes
+
+
+def _check_names(settings: AgreementSettings, raters: Mapping[str, Judged]) -> None:
+    scaled = set(settings.tops) | set(settings.relevant)
+    unknown = sorted((scaled | set(settings.ranks)) - set(raters))
+    if unknown:
+        what = "a scale is given for" if unknown[0] in scaled else "ranks only are taken from"
+        raise ConfigError(f"{what} {unknown[0]!r}, which is none of: {', '.join(raters)}")
+    both = sorted(scaled & set(settings.ranks))
+    if both:
+        raise ConfigError(f"{both[0]!r} is to give ranks only and has a scale as well; choose one")
 
 
 def _verdicts(found: Sequence[Mapping[str, Any]], swapped: Mapping[str, Any]) -> dict[str, Any]:

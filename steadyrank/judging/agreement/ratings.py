@@ -1,5 +1,7 @@
 """Raters side by side: the grades of every rater for the same documents, one after the other, and the scale of each.
 
+A rater without a scale (`scale` None) only orders documents: scores of a scorer, whose numbers are no grades.
+
 Axes: Q lists, D documents (all lists, one list after the other). A missing grade is nan here and never a number.
 """
 
@@ -54,7 +56,7 @@ class Rater:
 
     name: str
     grades_D: np.ndarray
-    scale: Scale
+    scale: Scale | None  # None: ranks only
     lists_missing: int  # studied lists without a row
     elsewhere: int  # rows for lists that are not studied
 
@@ -139,7 +141,7 @@ def _check_range(name: str, grades_D: np.ndarray, lists: Lists, top: int) -> Non
         at = wrong[0]
         raise InputError(
             f"{name!r} gave grade {grades_D[at]:g} to candidate {lists.place_D[at]} of list {lists.ids_Q[lists.list_D[at]]!r}, "
-            f"outside 0-{top}; give its highest grade with --scale {name}=TOP"
+            f"outside 0-{top}; give its highest grade with --scale {name}=TOP, or --ranks {name} if it only orders documents"
         )
 
 

@@ -16,7 +16,7 @@ class Agreement:
     """Judges on one set of lists. docs/agreement.md explains every statistic.
 
     reference:   name of the rater that judges are held against, None where there is none.
-    scales:      highest grade and grade of relevance, by rater; a second run is a rater of its own.
+    scales:      highest grade and grade of relevance, by rater, None where it gives ranks only; a second run is a rater of its own.
     data:        lists, documents, datasets with their lists, lists of the file that no judge has a row for.
     counts:      by rater: graded and missing documents, lists without a row, rows for other lists.
     comparisons: of two raters a and b; kind is reference (a is the truth), judges, or again (b is a's second run).
@@ -29,7 +29,7 @@ class Agreement:
 
     reference: str | None
     judges: list[str]
-    scales: dict[str, dict[str, float]]
+    scales: dict[str, dict[str, float] | None]
     data: dict[str, Any]
     counts: dict[str, dict[str, int]]
     comparisons: list[dict[str, Any]]

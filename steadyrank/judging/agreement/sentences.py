@@ -46,6 +46,8 @@ def _accuracy(comparison: Mapping[str, Any]) -> str:
 
 
 def _direction(comparison: Mapping[str, Any]) -> str:
+    if not comparison["graded"]:
+        return ""
     (_, over), (under, _) = comparison["binary"]
     wrong = over + under
     if not wrong:
@@ -76,10 +78,11 @@ def _blind(comparison: Mapping[str, Any]) -> str:
 
 
 def _weakest(comparison: Mapping[str, Any]) -> str:
+    statistic, write = ("kappa_quadratic", value) if comparison["graded"] else ("pairs", percent)
     found = {
-        name: cells["kappa_quadratic"]
+        name: cells[statistic]
         for name, cells in comparison["by_source"].items()
-        if cells["kappa_quadratic"]["value"] is not None and comparison["lists_by_source"][name] >= _DATASET_LISTS
+        if cells[statistic]["value"] is not None and comparison["lists_by_source"][name] >= _DATASET_LISTS
     }
     if len(found) < 2:
         return ""
@@ -87,7 +90,8 @@ def _weakest(comparison: Mapping[str, Any]) -> str:
     best = max(found, key=lambda name: (found[name]["value"], name))
     if found[worst]["high"] is None or found[best]["low"] is None or found[worst]["high"] >= found[best]["low"]:
         return ""
-    return f"It differs between datasets: κ is {value(found[worst])} on {worst} and {value(found[best])} on {best}."
+    told = "κ is" if comparison["graded"] else "pairs ordered alike are"
+    return f"It differs between datasets: {told} {write(found[worst])} on {worst} and {write(found[best])} on {best}."
 
 
 def _again(again: Mapping[str, Any] | None) -> str:

@@ -15,7 +15,7 @@ from steadyrank.judging.agreement import kappa as kappas
 from steadyrank.judging.agreement import order
 from steadyrank.judging.agreement.ratings import Lists, Rater, levels, relevance
 
-COUNTS = ("documents", "missing_a", "missing_b", "both", "difference", "equal")
+COUNTS = ("documents", "missing_a", "missing_b", "both", "graded", "difference", "equal")
 _BINARY = ("binary_pairs", "binary_alike")
 NAMES = (*COUNTS, *order.COLUMNS, *_BINARY)
 
@@ -54,36 +54,41 @@ class Sums:
 
 
 def pair_sums(a: Rater, b: Rater, lists: Lists, *, is_reference: bool) -> Sums:
-    """The sums of two raters, one row a list."""
-    top = min(a.scale.top, b.scale.top)
-    amount, size = len(lists.ids_Q), top + 1
+    """The sums of two raters, one row a list. Where one of them gives ranks only, whatever needs a scale stays 0, and so undefined."""
+    amount = len(lists.ids_Q)
     has_a_D, has_b_D = ~np.isnan(a.grades_D), ~np.isnan(b.grades_D)
     both_D = has_a_D & has_b_D
     list_D = lists.list_D[both_D]
+    kinds = (np.ones(len(both_D)), ~has_a_D, ~has_b_D, both_D)
+    counts = [np.bincount(lists.list_D, weights=kind_D, minlength=amount) for kind_D in kinds]
+    ordered = order.order_sums(a.grades_D[both_D], b.grades_D[both_D], list_D, amount, is_reference=is_reference)
+    size, (graded, binary, confusions) = _graded_sums(a, b, both_D, list_D, amount, is_reference=is_reference)
+    return Sums(np.column_stack([*counts, graded, ordered, binary, confusions]), size)
 
-    def counted(weights_D: np.ndarray, list_D: np.ndarray) -> np.ndarray:
-        return np.bincount(list_D, weights=weights_D, minlength=amount)
+
+def _graded_sums(
+    a: Rater, b: Rater, both_D: np.ndarray, list_D: np.ndarray, amount: int, *, is_reference: bool
+) -> tuple[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(levels, (graded, difference and equal; pairs on relevance; both confusion matrices)): what needs the scales of both."""
+    if a.scale is None or b.scale is None:
+        return 1, (np.zeros((amount, 3)), np.zeros((amount, len(_BINARY))), np.zeros((amount, 1 + 4)))
+    top = min(a.scale.top, b.scale.top)
+    a_D, b_D = a.grades_D[both_D], b.grades_D[both_D]
+    relevant_a_D, relevant_b_D = relevance(a_D, a.scale), relevance(b_D, b.scale)
 
     def confusion(a_D: np.ndarray, b_D: np.ndarray, size: int) -> np.ndarray:
-        cell_D = (list_D * size + a_D[both_D]) * size + b_D[both_D]
+        cell_D = (list_D * size + a_D) * size + b_D
         return np.bincount(cell_D, minlength=amount * size * size).reshape(amount, size * size).astype(float)
 
-    stretched_D = b.grades_D * (top / b.scale.top) - a.grades_D * (top / a.scale.top)
-    counts = [
-        counted(np.ones(len(both_D)), lists.list_D), counted(~has_a_D, lists.list_D), counted(~has_b_D, lists.list_D),
-        counted(both_D, lists.list_D), counted(stretched_D[both_D], list_D), counted((a.grades_D == b.grades_D)[both_D], list_D),
-    ]  # fmt: skip
-    relevant_a_D, relevant_b_D = relevance(a.grades_D, a.scale), relevance(b.grades_D, b.scale)
-    graded = order.order_sums(a.grades_D[both_D], b.grades_D[both_D], list_D, amount, is_reference=is_reference)
-    binary = order.order_sums(relevant_a_D[both_D], relevant_b_D[both_D], list_D, amount, is_reference=is_reference)
-    parts = [
-        np.column_stack(counts),
-        graded,
-        binary[:, [order.COLUMNS.index(name) for name in ("pairs", "pairs_alike")]],
-        confusion(levels(a.grades_D, a.scale, top), levels(b.grades_D, b.scale, top), size),
+    stretched_D = b_D * (top / b.scale.top) - a_D * (top / a.scale.top)
+    graded = [np.bincount(list_D, weights=weights_D, minlength=amount) for weights_D in (np.ones(len(list_D)), stretched_D, a_D == b_D)]
+    ordered = order.order_sums(relevant_a_D, relevant_b_D, list_D, amount, is_reference=is_reference)
+    confusions = [
+        confusion(levels(a_D, a.scale, top), levels(b_D, b.scale, top), top + 1),
         confusion(relevant_a_D, relevant_b_D, 2),
     ]
-    return Sums(np.column_stack(parts), size)
+    binary = ordered[:, [order.COLUMNS.index(name) for name in ("pairs", "pairs_alike")]]
+    return top + 1, (np.column_stack(graded), binary, np.column_stack(confusions))
 
 
 def _error(name: str) -> Callable[[Sums], np.ndarray]:
@@ -93,20 +98,20 @@ def _error(name: str) -> Callable[[Sums], np.ndarray]:
 STATISTICS: dict[str, tuple[str, Callable[[Sums], np.ndarray]]] = {  # name -> (what its n counts, value_X of sums)
     "missing_a": ("documents", lambda sums: kappas.ratio(sums["missing_a"], sums["documents"])),
     "missing_b": ("documents", lambda sums: kappas.ratio(sums["missing_b"], sums["documents"])),
-    "accuracy": ("both", lambda sums: kappas.accuracy(sums.confusion_XLL)),
-    "accuracy_binary": ("both", lambda sums: kappas.accuracy(sums.binary_X22)),
-    "identical": ("both", lambda sums: kappas.ratio(sums["equal"], sums["both"])),
-    "kappa": ("both", lambda sums: kappas.kappa(sums.confusion_XLL)),
-    "kappa_linear": ("both", lambda sums: kappas.kappa(sums.confusion_XLL, "linear")),
-    "kappa_quadratic": ("both", lambda sums: kappas.kappa(sums.confusion_XLL, "quadratic")),
-    "kappa_binary": ("both", lambda sums: kappas.kappa(sums.binary_X22)),
-    "difference": ("both", lambda sums: kappas.ratio(sums["difference"], sums["both"])),
-    "false_positives": ("both", _error("false_positives")),
-    "false_negatives": ("both", _error("false_negatives")),
-    "false_positive_rate": ("both", _error("false_positive_rate")),
-    "false_negative_rate": ("both", _error("false_negative_rate")),
-    "precision": ("both", _error("precision")),
-    "recall": ("both", _error("recall")),
+    "accuracy": ("graded", lambda sums: kappas.accuracy(sums.confusion_XLL)),
+    "accuracy_binary": ("graded", lambda sums: kappas.accuracy(sums.binary_X22)),
+    "identical": ("graded", lambda sums: kappas.ratio(sums["equal"], sums["graded"])),
+    "kappa": ("graded", lambda sums: kappas.kappa(sums.confusion_XLL)),
+    "kappa_linear": ("graded", lambda sums: kappas.kappa(sums.confusion_XLL, "linear")),
+    "kappa_quadratic": ("graded", lambda sums: kappas.kappa(sums.confusion_XLL, "quadratic")),
+    "kappa_binary": ("graded", lambda sums: kappas.kappa(sums.binary_X22)),
+    "difference": ("graded", lambda sums: kappas.ratio(sums["difference"], sums["graded"])),
+    "false_positives": ("graded", _error("false_positives")),
+    "false_negatives": ("graded", _error("false_negatives")),
+    "false_positive_rate": ("graded", _error("false_positive_rate")),
+    "false_negative_rate": ("graded", _error("false_negative_rate")),
+    "precision": ("graded", _error("precision")),
+    "recall": ("graded", _error("recall")),
     "spearman_query": ("ordered", lambda sums: kappas.ratio(sums["spearman"], sums["ordered"])),
     "spearman_query_counted": ("can_order", lambda sums: kappas.ratio(sums["spearman"], sums["ordered"] + sums["blind"])),
     "tau_query": ("ordered", lambda sums: kappas.ratio(sums["tau"], sums["ordered"])),
@@ -114,6 +119,7 @@ STATISTICS: dict[str, tuple[str, Callable[[Sums], np.ndarray]]] = {  # name -> (
     "pairs": ("pairs", lambda sums: kappas.ratio(sums["pairs_alike"], sums["pairs"])),
     "pairs_binary": ("binary_pairs", lambda sums: kappas.ratio(sums["binary_alike"], sums["binary_pairs"])),
 }
+NEED_SCALES = ("graded", "binary_pairs")  # statistics that count these are undefined where a rater gives ranks only
 
 
 def statistics(sums: Sums) -> dict[str, np.ndarray]:

@@ -10,8 +10,9 @@ Two findings decide, each graded by its value, with 0.5 and 0 as guessing:
     worse than guessing         the interval lies below .5                      the interval lies below 0
 
 The order decides, since a ranking reward is paid by it; worse grades (kappa) take one step off, never below weak. More than 20% of grades
-missing leaves "usable with care" at best. A judge with one grade for everything says nothing. `best` and `worst` are what the ends of the
-intervals would give. .40 and .60 are the edges of "moderate" and "substantial" of Landis and Koch (1977).
+missing leaves "usable with care" at best. A judge with one grade for everything says nothing. Where one of the two gives ranks only, the
+order alone decides. `best` and `worst` are what the ends of the intervals would give. .40 and .60 are the edges of "moderate" and
+"substantial" of Landis and Koch (1977).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def verdict(
         "worst": worst,
         "order": order,
         "grades": level,
-        "headline": f"{_STEPS[grade]}: {_numbers(comparison, grade)}.{_advice(grade, order, level)}",
+        "headline": f"{_STEPS[grade]}: {_numbers(comparison, grade)}.{_advice(grade, order, level, is_graded=comparison['graded'])}",
         "sentences": said,
         "limits": {name: list(limits) for name, limits in LIMITS.items()},
     }
@@ -83,7 +84,9 @@ def _joined(comparison: Mapping[str, Any], end: str) -> str:
     order, level = (grade_of(name, cells[name], end) for name in LIMITS)
     if UNKNOWN in (order, level):
         found = order if level == UNKNOWN else level
-        if level == UNKNOWN and order in GRADES[:2]:  # its grades stand on one side of the scale only: they tell order and nothing else
+        if (
+            comparison["graded"] and level == UNKNOWN and order in GRADES[:2]
+        ):  # its grades stand on one side of the scale only: they tell order and nothing else
             found = GRADES[GRADES.index(order) + 1]
     elif GRADES.index(order) >= GRADES.index("weak") or GRADES.index(level) <= GRADES.index(order):
         found = order
@@ -106,15 +109,20 @@ def _numbers(comparison: Mapping[str, Any], grade: str) -> str:
         told.append(f"it orders {percent(cells['pairs'])} of document pairs as {a} does (guessing: 50%)")
     name = "κ" if len(comparison["levels"]) == 2 else "weighted κ"
     kappa = cells["kappa_quadratic"]
+    if not comparison["graded"]:
+        told.append(kappa["why"])
+        return ", ".join(told)
     told.append(f"{name} is undefined ({kappa['why']})" if kappa["value"] is None else f"{name} is {value(kappa)} (guessing: 0)")
     if grade == UNKNOWN and kappa["value"] is not None:
         told.append("and there are too few lists for an interval")
     return ", ".join(told[:2]) + "".join(f", {one}" for one in told[2:])
 
 
-def _advice(grade: str, order: str, level: str) -> str:
+def _advice(grade: str, order: str, level: str, *, is_graded: bool) -> str:
     if grade in _ADVICE:
         return _ADVICE[grade]
+    if not is_graded:
+        return " Train on its order, and set no threshold on its numbers." if order in GRADES else ""
     if order in GRADES and (level == UNKNOWN or (level in GRADES and GRADES.index(level) > GRADES.index(order))):
         return " Its order holds better than its grades: train on ranks, and set no threshold on them."
     return ""

@@ -76,6 +76,43 @@ class TestScales:
             compare(settings=AgreementSettings(tops={"jugde": 1}))
 
 
+class TestRanksOnly:
+    """Scores of a scorer: order statistics are those of its scores, whatever needs a scale is undefined and says why."""
+
+    @pytest.fixture(scope="class")
+    def found(self):
+        lists, judged = made(20, 60, hit=0.8)
+        scores = [JudgedList(row.example_id, tuple(2.5 * grade - 7 for grade in row.grades)) for row in judged]
+        settings = AgreementSettings(ranks=["scorer"], resamples=200)
+        return judge_agreement(lists, {"judge": judged, "scorer": scores}, settings=settings, again={"scorer": scores})
+
+    def test_order_is_that_of_the_grades(self, found):
+        graded, ranked = (item["overall"] for item in found.comparisons[:2])
+        for name in ("spearman", "spearman_query", "spearman_query_counted", "tau_query", "tau_query_counted", "pairs"):
+            assert ranked[name] == pytest.approx(graded[name], abs=1e-12), name
+
+    def test_what_needs_a_scale_is_undefined(self, found):
+        item = found.comparisons[1]
+        assert item["graded"] is False and item["levels"] == item["confusion"] == item["binary"] == []
+        for name in ("accuracy", "identical", "kappa", "kappa_binary", "difference", "recall", "pairs_binary"):
+            assert item["overall"][name] == {"value": None, "low": None, "high": None, "n": 0, "why": "scorer gives ranks only, no grades"}
+        assert item["references"]["constant"]["level"] is item["references"]["random"]["kappa"] is None
+        assert found.scales["scorer"] is found.scales["scorer, second run"] is None and found.scales["judge"]["top"] == 3
+
+    def test_the_order_alone_makes_the_verdict(self, found):
+        told = found.verdicts["scorer"]
+        assert (told["order"], told["grades"], told["grade"]) == ("good", "not known", "good")
+        assert "scorer gives ranks only, no grades. Train on its order" in told["headline"]
+        assert not any("relevance" in sentence for sentence in told["sentences"])
+
+    @pytest.mark.parametrize(
+        "ranks, told", [(["jugde"], "ranks only are taken from 'jugde'"), (["judge"], "'judge' is to give ranks only")]
+    )
+    def test_names_and_scales_must_fit(self, ranks, told):
+        with pytest.raises(ConfigError, match=told):
+            compare(settings=AgreementSettings(ranks=ranks, tops={"judge": 3}))
+
+
 class TestMissing:
     def test_lists_that_nobody_judged_are_left_out_and_counted(self):
         found = judge_agreement(LISTS, {"judge": JUDGE[:2] + rows(other=[1, 2])}, settings=FEW)
