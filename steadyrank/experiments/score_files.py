@@ -7,7 +7,7 @@ each chunk says how far it goes and which lists got no scores: a scorer that lea
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,31 @@ def score_into(
     save_scores(output, done)
     part.unlink()
     return done, resumed
+
+
+def score_splits(
+    folder: Path,
+    name: str,
+    splits: Mapping[str, Sequence[RankingExample]],
+    open_scorer: Callable[[], Any],
+    *,
+    identity: str = "",
+    seed: int = 0,
+) -> dict[str, Path]:
+    """The file of scores of every split, `folder/scores/<split>/<name>-<key>.jsonl`; the scorer is opened only where one is missing.
+
+    identity: what the scores depend on, where the name alone does not say it (a digest of the weights); it is hashed into the key with
+    the seed and the pools.
+    """
+    out, scorer = {}, None
+    for split, lists in splits.items():
+        pools = [[example.query, example.instruction or "", *example.documents] for example in lists]
+        path = folder / "scores" / split / f"{name}-{fingerprint([identity, seed, pools])[:8]}.jsonl"
+        if not path.exists():
+            scorer = scorer or open_scorer()
+            score_into(path, scorer, lists, seed=seed)
+        out[split] = path
+    return out
 
 
 def _read(part: Path, key: str) -> tuple[list[ScoredList], int, list[Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from steadyrank.data.jsonl import load_scores
 from steadyrank.evaluation import DEFAULT_MEASURES, Evaluation, compare_family, evaluate, find_flips, instruction_pairs, reference_rows
-from steadyrank.experiments.score_files import score_into
+from steadyrank.experiments.score_files import score_splits
 from steadyrank.files import fingerprint, write_json
 from steadyrank.records import RankingExample, ScoredList
 from steadyrank.training import environment
@@ -66,19 +66,10 @@ class Study:
         return evaluations
 
     def _scores(self, system: System) -> dict[str, list[ScoredList]]:
-        out, scorer = {}, None
-        for split, (_, lists) in self.splits.items():
-            path = self.folder / "scores" / split / f"{system.name}-{self._key(system, lists)}.jsonl"
-            if not path.exists():
-                scorer = scorer or system.open()
-                score_into(path, scorer, lists, seed=self.seed)
-            out[split] = load_scores(path)
+        lists = {split: chosen for split, (_, chosen) in self.splits.items()}
+        paths = score_splits(self.folder, system.name, lists, system.open, identity=system.identity, seed=self.seed)
         self.say(f"scored {system.label}")
-        return out
-
-    def _key(self, system: System, lists: Sequence[RankingExample]) -> str:
-        pools = [[example.query, example.instruction or "", *example.documents] for example in lists]
-        return fingerprint([system.identity, self.seed, pools])[:8]
+        return {split: load_scores(path) for split, path in paths.items()}
 
     def _references(self, split: str) -> dict[str, Evaluation]:
         rows = reference_rows(self.splits[split][1], DEFAULT_MEASURES, split=split, seed=self.seed)
