@@ -11,7 +11,7 @@ import sys
 import typer
 
 import steadyrank
-from steadyrank.cli import audit, bench, compare, data, demo, evaluate, judge, report, score, train
+from steadyrank.cli import audit, bench, compare, data, demo, evaluate, experiment, judge, report, score, train
 from steadyrank.cli.output import fail
 from steadyrank.errors import SteadyrankError
 
@@ -30,6 +30,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("audit")(audit.audit)
 app.add_typer(judge.app, name="judge")
+app.command("experiment")(experiment.experiment)
 app.command("report")(report.report)
 app.command("bench")(bench.bench)
 

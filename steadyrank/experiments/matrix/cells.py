@@ -1,6 +1,6 @@
 """Cells: one point of the matrix each, with the recipe that trains it. An arm is a cell without its seed.
 
-Laid over each other, the later wins: preset, base, student, the method's `set`, the setting's `set`. A `student` or `teacher` block that
+Laid over each other, the later wins: preset, base, student, its `set`, the method's, the setting's. A `student` or `teacher` block that
 names a model replaces the preset's whole, since its options belong to its own model; one without a model is laid over it.
 """
 
@@ -69,7 +69,8 @@ def chosen(cells: Sequence[Cell], patterns: Iterable[str]) -> list[Cell]:
     patterns = list(patterns)
     for pattern in patterns:
         if not any(_fits(cell, pattern) for cell in cells):
-            raise unknown_name("cell", pattern, [cell.name for cell in cells])
+            names = [name for cell in cells for name in (cell.arm.method.name, cell.arm.name, cell.name)]
+            raise unknown_name("cell", pattern, dict.fromkeys(names))
     return [cell for cell in cells if not patterns or any(_fits(cell, pattern) for pattern in patterns)]
 
 
@@ -83,7 +84,7 @@ def recipe_of(matrix: Matrix, cell: Cell, folder: Path) -> Recipe:
         fields["teacher"] = {**(fields.get("teacher") or {}), "model": teacher}
     if arm.student is not None:
         fields["student"] = {"model": arm.student.model, "options": arm.student.options}
-    for part in (arm.method, arm.setting):
+    for part in (arm.student, arm.method, arm.setting):
         fields = merge(fields, dotted(part.set)) if part is not None else fields
     try:
         recipe = preset_recipe(arm.method.preset, fields)

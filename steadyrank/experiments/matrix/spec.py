@@ -46,6 +46,7 @@ class Student(Strict):
     name: str
     model: str
     options: dict[str, Any] = Field(default_factory=dict)
+    set: dict[str, Any] = Field(default_factory=dict, description="recipe fields that this student needs, such as its learning rate")
     label: str | None = None
 
 
