@@ -87,17 +87,27 @@ def preset_names() -> list[str]:
 def load_recipe(path: str | Path | None = None, *, preset: str | None = None, overrides: Iterable[str] = ()) -> Recipe:
     """The recipe of a file and/or a preset, with `a.b=c` overrides on top. The file wins over the preset."""
     fields = _read(Path(path)) if path is not None else {}
-    preset = preset or fields.get("preset")
-    if preset is not None:
-        fields = merge(_preset(preset), fields) | {"preset": preset}
     for override in overrides:
         fields = merge(fields, parse_override(override))
+    preset = preset or fields.get("preset")
+    if preset is not None:
+        fields = _over_preset(preset, fields)
     return checked(Recipe, fields, where=str(path) if path is not None else f"preset {preset!r}")
 
 
 def preset_recipe(preset: str, fields: Mapping[str, Any]) -> Recipe:
     """The preset with these fields laid over it."""
-    return checked(Recipe, merge(_preset(preset), fields) | {"preset": preset}, where=f"preset {preset!r}")
+    return checked(Recipe, _over_preset(preset, fields), where=f"preset {preset!r}")
+
+
+def _over_preset(preset: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields laid over those of the preset. Layers that the preset keeps of its own model are not asked of another one."""
+    below = _preset(preset)
+    for block in ("student", "teacher"):
+        given, shipped = fields.get(block), below.get(block)
+        if isinstance(given, Mapping) and shipped and given.get("model", shipped["model"]) != shipped["model"]:
+            shipped["options"].pop("layers", None)
+    return merge(below, fields) | {"preset": preset}
 
 
 def merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:

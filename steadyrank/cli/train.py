@@ -20,7 +20,7 @@ def train(
     restart: Annotated[bool, typer.Option("--restart", help="Throw away what an earlier run left in the directory.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a reranker from a recipe or a preset.
+    """Train a reranker from a recipe or a preset; with `stage1` and `stage2` in the recipe both stages, then a report.
 
     Example: steadyrank train --preset a3 --set data.limit=500 -o runs/a3
     """
@@ -30,6 +30,13 @@ def train(
     if recipe is None and preset is None:
         raise ConfigError(f"give a recipe file, or --preset with one of: {', '.join(preset_names())}")
     overrides = list(setting or []) + ([f"output={output}"] if output is not None else [])
+    from steadyrank.experiments.two_stage import read_two_stage, run_two_stage
+
+    both = read_two_stage(recipe, overrides=overrides) if preset is None else None
+    if both is not None:
+        done = run_two_stage(both, restart=restart, say=say)
+        emit(done.to_json(), as_json=as_json, lines=done.lines())
+        return
     loaded = load_recipe(recipe, preset=preset, overrides=overrides)
     from steadyrank.experiments.recipes import run_recipe
 
