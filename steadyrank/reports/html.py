@@ -18,6 +18,7 @@ from steadyrank.reports import plots, tables, text, verdict
 from steadyrank.reports.read import Interval, Run, Split, Study
 
 FLIPS_SHOWN, FLIPS_FOLDED = 6, 24
+_SHOWN = ("id", "source", "instruction", "query", "agree")
 SHORT = 180  # characters of a text before the rest is folded
 _TERM = re.compile(r"([+\u2212]?\d+\.\d+ \[[^\]]*\])")
 
@@ -41,9 +42,9 @@ def write_page(study: Study) -> Path:
     for name, content in (("headline.md", tables.to_markdown(table)), ("headline.csv", tables.to_csv(table))):
         _write(study.folder / "tables" / name, content)
     said = verdict.sentences(study)
-    page = _template().render(
+    page = template("report.html.j2").render(
         study=study,
-        css=Markup(_resource("report.css")),
+        css=Markup(resource("report.css")),
         headline=[(part, bool(_TERM.fullmatch(part))) for part in _TERM.split(_capital(said[0]))],
         further=said[1:],
         lead=verdict.lead_student(study),
@@ -53,7 +54,7 @@ def write_page(study: Study) -> Path:
         has_macro=any(cell.value.mean is not None for row in macro.rows for cell in row.cells.values()),
         measure=text.measure(study.measure),
         figures=figures,
-        flips=[_flips(study, split) for split in study.splits],
+        flips=[flips_view(split, study.flips[split.name]) for split in study.splits],
         counts=[_counts(study, split) for split in study.splits],
         pairs=_pairs(study),
         differences=[(split, study.differences[split.name]) for split in study.splits if study.differences[split.name]],
@@ -72,14 +73,18 @@ def _write(path: Path, content: str) -> None:
         file.write(content)
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of the templates' folder."""
     return resources.files("steadyrank.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _template() -> Any:
+def template(name: str) -> Any:
+    """A template with what all pages share: escaping, filters for numbers, and the macros of parts.html.j2."""
     import jinja2
 
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, loader=jinja2.FunctionLoader(resource)
+    )
     environment.filters.update(
         plain=text.plain,
         words=text.words,
@@ -91,7 +96,7 @@ def _template() -> Any:
         p=_bare_p,
     )
     environment.globals.update(span=text.span, direction=text.direction)
-    return environment.from_string(_resource("report.html.j2"))
+    return environment.get_template(name)
 
 
 def _capital(sentence: str) -> str:
@@ -150,8 +155,8 @@ def _largest(study: Study, split: Split, name: str) -> Any:
     return max((value for value in values if isinstance(value, int)), default=None)
 
 
-def _flips(study: Study, split: Split) -> dict[str, Any]:
-    record = study.flips[split.name]
+def flips_view(split: Split, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The cases of one file of flips, as the page lays them out."""
     examples = record.get("examples") or []
     ways = {"better": 0, "worse": 0, "equal": 0, "ungraded": 0}
     cards = []
@@ -159,7 +164,7 @@ def _flips(study: Study, split: Split) -> dict[str, Any]:
         new, old = (example.get(side) or {} for side in ("a_top", "b_top"))
         way = _flip_way(new.get("relevance"), old.get("relevance"))
         ways[way] += 1
-        cards.append({"way": way, "new": new, "old": old, **{k: example.get(k) for k in ("id", "source", "instruction", "query")}})
+        cards.append({"way": way, "new": new, "old": old, **{k: example.get(k) for k in _SHOWN}})
     cards = _alternate(cards)
     gaps = [_gap(example) for example in examples]
     return {
@@ -172,6 +177,7 @@ def _flips(study: Study, split: Split) -> dict[str, Any]:
         "shown": cards[:FLIPS_SHOWN],
         "folded": cards[FLIPS_SHOWN : FLIPS_SHOWN + FLIPS_FOLDED],
         "left_out": max(0, len(cards) - FLIPS_SHOWN - FLIPS_FOLDED),
+        "seeds": record.get("seeds"),
         "is_there": bool(record),
     }
 

@@ -18,7 +18,8 @@ _COLUMNS = (1.065, 1.11, 1.15, 1.195)  # of the numbers right of a panel, in wid
 FULL_WIDTH = 9.6  # inches; the page shows figures at this width
 
 
-def _figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure on the Agg canvas."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -40,7 +41,7 @@ def scatter(study: Study, folder: Path) -> str | None:
     if not shown:
         return None
     with style.house_style("scatter"):
-        figure = _figure(FULL_WIDTH, 5.6)
+        figure = new_figure(FULL_WIDTH, 5.6)
         axes = figure.add_subplot()
         points, bars, colours = [], [], []
         for system, x, y in shown:
@@ -59,10 +60,10 @@ def scatter(study: Study, folder: Path) -> str | None:
         axes.axline((low, low), (high, high), color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 4)), zorder=1)
         axes.margins(0.08)
         axes.autoscale_view()
-        _role_legend(axes, [system.role for system, _, _ in shown])
+        role_legend(axes, [system.role for system, _, _ in shown])
         steps = [low + (high - low) * place / 150 for place in range(151)]
         diagonal = [labels.Box(start, start, end, end) for start, end in zip(steps, steps[1:])]
-        labels.annotate(axes, [system.name for system, _, _ in shown], points, bars + diagonal, colours)
+        labels.annotate(axes, [system.tag for system, _, _ in shown], points, bars + diagonal, colours)
         return style.save(figure, folder, "scatter")
 
 
@@ -70,7 +71,8 @@ def _or(value: float | None, other: float) -> float:
     return other if value is None else value
 
 
-def _role_legend(axes: Any, roles: Sequence[str]) -> None:
+def role_legend(axes: Any, roles: Sequence[str]) -> None:
+    """The roles that are shown, with their markers, above the panel."""
     from matplotlib.lines import Line2D
 
     handles = [
@@ -90,7 +92,7 @@ def _role_legend(axes: Any, roles: Sequence[str]) -> None:
     )
 
 
-def forest(study: Study, folder: Path) -> str | None:
+def forest(study: Study, folder: Path, *, name: str = "forest") -> str | None:
     """Paired differences with intervals: one row a pair, one panel a split; filled where Holm's p is under 0.05."""
     pairs = list(dict.fromkeys((item.a, item.b) for split in study.splits for item in study.differences[split.name]))
     if not pairs:
@@ -99,8 +101,8 @@ def forest(study: Study, folder: Path) -> str | None:
     ends = [value for item in every for value in (item.difference.low, item.difference.high, item.difference.mean) if value is not None]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = (high - low or 1.0) * 0.06
-    with style.house_style("forest"):
-        figure = _figure(FULL_WIDTH, 1.1 + 0.3 * len(pairs))
+    with style.house_style(name):
+        figure = new_figure(FULL_WIDTH, 1.1 + 0.3 * len(pairs))
         panels = figure.subplots(1, len(study.splits), sharey=True, squeeze=False)[0]
         for axes, split in zip(panels, study.splits, strict=True):
             axes.axvline(0, color=style.QUIET, linewidth=0.9)
@@ -112,9 +114,9 @@ def forest(study: Study, folder: Path) -> str | None:
             axes.set_xlabel(f"Δ {text.measure(study.measure)}")
             axes.grid(visible=False, axis="y")
             axes.spines["left"].set_visible(False)
-        panels[0].set_yticks(range(len(pairs)), [f"{a} \u2212 {b}" for a, b in pairs], color=style.INK)
+        panels[0].set_yticks(range(len(pairs)), [f"{study.system(a).tag} \u2212 {study.system(b).tag}" for a, b in pairs], color=style.INK)
         panels[0].set_ylim(len(pairs) - 0.4, -0.6)
-        return style.save(figure, folder, "forest")
+        return style.save(figure, folder, name)
 
 
 def _forest_row(axes: Any, place: int, item: Difference | None) -> None:
@@ -146,7 +148,7 @@ def sources(study: Study, folder: Path, *, system: SystemInfo) -> str | None:
     low, high = min([0.0, *differences]), max([0.0, *differences])
     room = (high - low or 1.0) * 0.08
     with style.house_style("sources"):
-        figure = _figure(FULL_WIDTH, 0.9 * len(panels) + 0.29 * sum(heights))
+        figure = new_figure(FULL_WIDTH, 0.9 * len(panels) + 0.29 * sum(heights))
         figure.get_layout_engine().set(hspace=0.06, h_pad=0.12)
         grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
         for axes, (split, item) in zip(grid, panels, strict=True):
@@ -163,7 +165,7 @@ def sources(study: Study, folder: Path, *, system: SystemInfo) -> str | None:
             axes.set_yticks(range(len(ordered)), [name for name, _ in ordered], color=style.INK)
             axes.set_ylim(len(ordered) - 0.4, -0.6)
             axes.set_xlim(low - room, high + room)
-            axes.set_title(f"{split.label}: {item.a} \u2212 {item.b}", color=style.INK)
+            axes.set_title(f"{split.label}: {study.system(item.a).tag} \u2212 {study.system(item.b).tag}", color=style.INK)
             for x, head in zip(_COLUMNS, ("Δ", "win", "tie", "loss")):
                 axes.text(x, 1.01, head, transform=axes.transAxes, va="bottom", ha="right", fontsize=8, color=style.QUIET)
             axes.grid(visible=False, axis="y")
@@ -179,7 +181,7 @@ def training(study: Study, folder: Path) -> str | None:
         return None
     titles = ("Loss", "Mean reward", f"Dev {text.measure(study.measure)}", "Policy entropy")
     with style.house_style("training"):
-        figure = _figure(FULL_WIDTH, 0.5 + 1.45 * len(runs))
+        figure = new_figure(FULL_WIDTH, 0.5 + 1.45 * len(runs))
         grid = figure.subplots(len(runs), 4, squeeze=False, sharex="row")
         for place, (row, run) in enumerate(zip(grid, runs, strict=True)):
             role = (

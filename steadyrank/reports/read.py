@@ -34,6 +34,12 @@ class SystemInfo:
     name: str
     label: str
     role: str
+    short: str = ""
+
+    @property
+    def tag(self) -> str:
+        """The name for figures."""
+        return self.short or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class SystemResult:
     counts: Mapping[str, Any]
     missing: Sequence[str]
     fingerprints: Mapping[str, Any]
+    by_source: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # measure -> source -> mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,7 @@ class Difference:
     two_sided: float | None
     holm: float | None
     by_source: Mapping[str, SourceDifference]
+    macro: Interval = Interval(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +154,11 @@ def read_study(folder: str | Path) -> Study:
     path = folder / "study.json"
     if not path.is_file():
         raise MissingDataError(f"{path} is not there; give the folder of a study, as `steadyrank demo` or an experiment writes it")
-    index = _document(path, "steadyrank.study/")
+    index = document(path, "steadyrank.study/")
     systems = [SystemInfo(_text(path, s, "name"), str(s.get("label") or s["name"]), _role(path, s)) for s in _rows(path, index, "systems")]
     splits = [Split(_text(path, s, "name"), str(s.get("label") or s["name"])) for s in _rows(path, index, "splits")]
     measure = _text(path, index, "headline_measure")
-    results = {(split.name, system.name): _result(folder, split.name, system.name, measure) for split in splits for system in systems}
+    results = {(split.name, system.name): result_of(folder, split.name, system.name, measure) for split in splits for system in systems}
     absent: list[str] = []
     return Study(
         folder=folder,
@@ -161,10 +169,10 @@ def read_study(folder: str | Path) -> Study:
         systems=systems,
         splits=splits,
         results=results,
-        differences={split.name: _differences(folder, split.name, absent) for split in splits},
-        flips={split.name: _optional(folder, f"flips/{split.name}.json", "steadyrank.flips/", absent) for split in splits},
+        differences={split.name: differences_of(folder, f"comparisons/{split.name}.json", split.name, absent) for split in splits},
+        flips={split.name: optional(folder, f"flips/{split.name}.json", "steadyrank.flips/", absent) for split in splits},
         instructions={
-            split.name: _optional(folder, f"instructions/{split.name}.json", "steadyrank.instructions/", absent) for split in splits
+            split.name: optional(folder, f"instructions/{split.name}.json", "steadyrank.instructions/", absent) for split in splits
         },
         runs=[_run(folder, path, row, absent) for row in index.get("runs") or []],
         settings=index.get("settings") or {},
@@ -177,7 +185,8 @@ def read_study(folder: str | Path) -> Study:
     )
 
 
-def _document(path: Path, schema: str) -> dict[str, Any]:
+def document(path: Path, schema: str) -> dict[str, Any]:
+    """The object of a JSON file, whose schema must be version 1 of this one."""
     value = read_json(path)
     if not isinstance(value, dict):
         raise InputError(f"holds {type(value).__name__}, not an object of schema {schema}1; write the study again", path=path)
@@ -186,11 +195,12 @@ def _document(path: Path, schema: str) -> dict[str, Any]:
     return value
 
 
-def _optional(folder: Path, name: str, schema: str, absent: list[str]) -> dict[str, Any]:
+def optional(folder: Path, name: str, schema: str, absent: list[str]) -> dict[str, Any]:
+    """The same of a file that may be absent, which `absent` then names."""
     if not (folder / name).is_file():
         absent.append(name)
         return {}
-    return _document(folder / name, schema)
+    return document(folder / name, schema)
 
 
 def _need(path: Path, record: Mapping[str, Any], name: str) -> Any:
@@ -234,11 +244,12 @@ def _interval(path: Path, value: Any, name: str) -> Interval:
     return Interval(*(_number(path, value.get(part), f"{name}.{part}") for part in ("mean", "low", "high")))
 
 
-def _result(folder: Path, split: str, system: str, measure: str) -> SystemResult:
+def result_of(folder: Path, split: str, system: str, measure: str) -> SystemResult:
+    """The evaluation of one system on one split."""
     path = folder / "evaluations" / split / f"{system}.json"
     if not path.is_file():
         raise MissingDataError(f"{path} is not there, and study.json lists the system {system!r}; run the study again to score it")
-    record = _document(path, "steadyrank.evaluation/")
+    record = document(path, "steadyrank.evaluation/")
     table = _need(path, record, "measures")
     if measure not in table:
         raise InputError(f"lacks the headline measure {measure!r} of study.json; evaluate the system again", path=path, field="measures")
@@ -247,13 +258,21 @@ def _result(folder: Path, split: str, system: str, measure: str) -> SystemResult
         for name, values in table.items()
     }
     missing = [str(name) for name in record.get("missing") or []]
-    return SystemResult(system, split, measures, record.get("counts") or {}, missing, record.get("fingerprints") or {})
+    sources = {
+        name: {
+            str(source): mean
+            for source, part in (values.get("by_source") or {}).items()
+            if (mean := _number(path, part.get("mean"), f"measures.{name}.by_source.{source}")) is not None
+        }
+        for name, values in table.items()
+    }
+    return SystemResult(system, split, measures, record.get("counts") or {}, missing, record.get("fingerprints") or {}, sources)
 
 
-def _differences(folder: Path, split: str, absent: list[str]) -> list[Difference]:
-    name = f"comparisons/{split}.json"
+def differences_of(folder: Path, name: str, split: str, absent: list[str]) -> list[Difference]:
+    """The comparisons of one family; none where the file is not there, which `absent` then names."""
     path = folder / name
-    family = _optional(folder, name, "steadyrank.comparisons/", absent).get("family") or []
+    family = optional(folder, name, "steadyrank.comparisons/", absent).get("family") or []
     out = []
     for place, row in enumerate(family):
         where = f"family[{place}]"
@@ -279,6 +298,7 @@ def _differences(folder: Path, split: str, absent: list[str]) -> list[Difference
                 two_sided=_number(path, tests.get("two_sided"), f"{where}.wilcoxon.two_sided"),
                 holm=_number(path, row.get("holm"), f"{where}.holm"),
                 by_source=sources,
+                macro=_interval(path, row.get("macro_difference") or {}, f"{where}.macro_difference"),
             )
         )
     return out

@@ -1,8 +1,9 @@
 """What is compared with what: families of pairs, each corrected by itself (Holm), because each answers a question of its own.
 
-methods   every method against the named one, on the same student under the same setting (or the pairs that the matrix names)
+methods   every method against the named one, on the same student under the same setting
 settings  every setting against the default one
 start     every arm against what it was trained from
+and one family for each question of the matrix.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from steadyrank.errors import unknown_name
 from steadyrank.experiments.matrix.plan import Plan, System
+from steadyrank.experiments.matrix.spec import Question
 
 
 @dataclass(frozen=True)
@@ -24,18 +26,15 @@ class Family:
 
 
 def families_of(plan: Plan) -> list[Family]:
-    """The families that have a pair."""
+    """The families that have a pair; the questions of the matrix first."""
     matrix, arms = plan.matrix, [system for system in plan.systems if system.role == "student"]
-    if matrix.pairs is not None:
-        found = [Family("pairs", "The pairs that the matrix names", _asked(plan, arms))]
-    else:
-        base, default = matrix.base_method, matrix.default_setting
-        label = next(method.label or method.name for method in matrix.methods if method.name == base)
-        found = [Family("methods", f"Every method against {label}", _others(arms, "method", base))]
-        if default is not None:
-            found.append(
-                Family("settings", f"Every setting against {default.label or default.name}", _others(arms, "setting", default.name))
-            )
+    base, default = matrix.base_method, matrix.default_setting
+    label = next(method.label or method.name for method in matrix.methods if method.name == base)
+    found = [Family(question.name, question.ask, _asked(plan, question, arms)) for question in matrix.questions]
+    found.append(Family("methods", f"Every method against {label}", _others(arms, "method", base)))
+    if default is not None:
+        title = f"Every setting against {default.label or default.name}"
+        found.append(Family("settings", title, _others(arms, "setting", default.name)))
     starts = tuple((arm.name, arm.start) for arm in arms if arm.start is not None)
     found.append(Family("start", "Every student against itself before training", starts))
     return [family for family in found if family.pairs]
@@ -61,14 +60,14 @@ def _parts(system: System) -> tuple[str | None, ...]:
     return tuple(part.name if part is not None else None for part in (arm.method, arm.student, arm.setting))
 
 
-def _asked(plan: Plan, arms: Sequence[System]) -> tuple[tuple[str, str], ...]:
+def _asked(plan: Plan, question: Question, arms: Sequence[System]) -> tuple[tuple[str, str], ...]:
     """The named pairs; a method's name stands for its arms, each with the arm of the other that agrees in student and setting."""
     known = {system.name for system in plan.systems} | {method.name for method in plan.matrix.methods}
     out: dict[tuple[str, str], None] = {}
-    for pair in plan.matrix.pairs or ():
+    for pair in question.pairs:
         for name in pair:
             if name not in known:
-                raise unknown_name("system of `pairs`:", name, known)
+                raise unknown_name(f"questions.{question.name}: system", name, known)
         out |= dict.fromkeys((a, b) for a in _named(pair[0], arms) for b in _named(pair[1], arms) if a != b and _agree(a, b, pair, arms))
     return tuple(out)
 

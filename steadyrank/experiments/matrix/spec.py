@@ -26,6 +26,7 @@ BUILT_IN = {  # baselines that need no model of their own
     "start": "Student before training",
 }
 REFERENCES = {"random": "Random order", "constant": "Constant score", "first_stage": "Order of the file", "oracle": "Oracle"}
+FAMILIES = ("methods", "settings", "start")  # of comparisons, made without being asked
 JOIN = "--"  # between the parts of a cell's name
 _NAME = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9._+=])*")
 _OF_THE_CELL = ("output", "seed", "preset")  # recipe fields that the matrix sets
@@ -86,6 +87,14 @@ class Pick(Strict):
     seed: int | None = None
 
 
+class Question(Strict):
+    """What the experiment was made to answer: pairs [a, b] (is a better than b?), corrected together. A method's name stands for its arms."""
+
+    name: str
+    ask: str
+    pairs: tuple[tuple[str, str], ...] = Field(min_length=1)
+
+
 class Matrix(Strict):
     """One experiment."""
 
@@ -104,7 +113,7 @@ class Matrix(Strict):
     measures: tuple[str, ...] = Field(default=DEFAULT_MEASURES, min_length=1, description="the first is the headline")
     baselines: tuple[Baseline, ...] = ()
     against: str | None = Field(default=None, description="the method that the others are compared with; None: the first")
-    pairs: tuple[tuple[str, str], ...] | None = Field(default=None, description="[a, b]: is a better than b? None: methods, then settings")
+    questions: tuple[Question, ...] = ()
     checkpoint: Literal["final", "best"] = Field(default="final", description="best: on dev lists, by training.best_measure")
     threads: int = Field(default=1, gt=0, description="of each process; numbers may depend on it in their last digits, on --jobs never")
 
@@ -231,6 +240,7 @@ def _check_names(matrix: Matrix) -> None:
         "settings": [item.name for item in matrix.settings],
         "baselines": [item.name for item in matrix.baselines],
         "evaluate": list(matrix.evaluate),
+        "questions": [item.name for item in matrix.questions],
         "seeds": [str(seed) for seed in matrix.seeds],
         "name": [matrix.name],
     }
@@ -240,6 +250,8 @@ def _check_names(matrix: Matrix) -> None:
                 raise ConfigError(f"{axis}: {name!r} cannot name a folder; use letters, digits and . _ + =, with single - between them")
             if list(names).count(name) > 1:
                 raise ConfigError(f"{axis}: {name!r} stands twice; give each its own name")
+    if {*FAMILIES} & {*axes["questions"]}:
+        raise ConfigError(f"questions: {', '.join(FAMILIES)} are names of families that every experiment has; choose another")
     taken = {*REFERENCES, *BUILT_IN} & {*axes["methods"]} or {*REFERENCES} & {*axes["baselines"]}
     if taken:
         raise ConfigError(f"{sorted(taken)[0]!r} is the name of a row that every experiment has; choose another")
