@@ -22,10 +22,11 @@ EXTRAS = {  # top-level module -> the extra that brings it
     "onnx": "models",
     "gguf": "models",
     "httpx2": "remote",
+    "openai": "judge",
     "matplotlib": "report",
     "jinja2": "report",
     "sentence_transformers": "bench",
-    "datasets": "bench",
+    "datasets": "data",
     "psutil": "bench",
 }
 

@@ -16,6 +16,7 @@ from steadyrank.files import read_jsonl
 from steadyrank.names import find
 from steadyrank.records import RankingExample
 
+HUB = "hub:"
 READERS = {  # how the name ends -> reader(path) -> examples
     ".jsonl": "steadyrank.data.reading:read_json_lines",
     ".jsonl.gz": "steadyrank.data.reading:read_json_lines",
@@ -31,7 +32,9 @@ WRITERS = {  # kind -> writer(path, examples) -> count
 
 
 def read_examples(path: str | Path) -> Iterator[RankingExample]:
-    """The examples of a `.jsonl`, `.jsonl.gz` or `.parquet` file, or of a BEIR folder."""
+    """The examples of a `.jsonl`, `.jsonl.gz` or `.parquet` file, of a BEIR folder, or of a dataset of a hub (`hub:owner/name:split`)."""
+    if str(path).startswith(HUB):
+        return find("format", "hub", {"hub": "steadyrank.data.hub:read_hub"})(str(path))
     path = Path(path)
     if path.is_dir():
         return find("format", "beir", {"beir": "steadyrank.data.beir:read_beir"})(path)
