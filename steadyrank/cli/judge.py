@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from steadyrank.cli import judge_agreement
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Grade lists with a judge, and ask how far it can be trusted. Example: steadyrank judge grade lists.jsonl -o judgments.jsonl",
@@ -12,4 +14,7 @@ app = typer.Typer(
 
 @app.callback()
 def judge() -> None:
-    """Commands of this verb: `grade`."""
+    """Commands of this verb: `agreement`."""
+
+
+app.command("agreement")(judge_agreement.agreement)

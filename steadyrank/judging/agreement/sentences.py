@@ -39,7 +39,7 @@ def _accuracy(comparison: Mapping[str, Any]) -> str:
     random, constant = references["random"]["accuracy"], references["constant"]["accuracy"]
     told = (
         f"Its grade is that of {comparison['a']} for {percent(cell)} of documents; drawing its grades by lot would give {random:.0%}, "
-        f"always grade {references['constant']['level']} {constant:.0%}."
+        f"always giving grade {references['constant']['level']} would give {constant:.0%}."
     )
     beaten = constant >= cell["value"]
     return told + (" A judge that reads nothing is right at least as often." if beaten else "")
@@ -74,7 +74,7 @@ def _blind(comparison: Mapping[str, Any]) -> str:
     told = f"In {lists['blind']} of {lists['ordered'] + lists['blind']} lists it gives every document the same grade; "
     if kept is None:
         return told + "in no list does it tell documents apart."
-    return told + f"its mean Spearman is {kept:.2f} without them and {counted:.2f} with each counted as 0."
+    return told + f"its mean Spearman is {two(kept)} without them and {two(counted)} with each counted as 0."
 
 
 def _weakest(comparison: Mapping[str, Any]) -> str:
@@ -122,5 +122,10 @@ def percent(cell: Cell) -> str:
 
 def value(cell: Cell) -> str:
     """`0.71 [0.69, 0.74]`"""
-    told = f"{cell['value']:.2f}"
-    return told if cell["low"] is None else f"{told} [{cell['low']:.2f}, {cell['high']:.2f}]"
+    told = two(cell["value"])
+    return told if cell["low"] is None else f"{told} [{two(cell['low'])}, {two(cell['high'])}]"
+
+
+def two(number: float) -> str:
+    """Two decimals; what rounds to zero has no sign."""
+    return f"{round(number, 2) + 0.0:.2f}"

@@ -72,13 +72,15 @@ def _answer(value: Any, field: str) -> float | None:
 def swap_consistency(swaps: Sequence[Swap], examples: Sequence[RankingExample], *, resamples: int, seed: int) -> dict[str, Any]:
     """Cells with intervals over lists: unanswered, consistent, flipped, tied_once, first_won; and the counts they stand on.
 
+    Pairs of lists that are not given are left out and counted as `elsewhere`.
+
     consistent: same document preferred in both orders, or a tie in both. flipped: another one. tied_once: a tie in one order only.
     first_won:  of all answers that prefer a document, the share that prefer the one shown first; 0.5 is no position bias.
     """
     groups = {example.id: f"group {example.group}" if example.group is not None else f"query {example.id}" for example in examples}
-    unknown = next((swap.example_id for swap in swaps if swap.example_id not in groups), None)
-    if unknown is not None:
-        raise InputError(f"pairs of list {unknown!r} are not among the lists given; judge and compare the same file")
+    given, swaps = len(swaps), [swap for swap in swaps if swap.example_id in groups]
+    if not swaps:
+        raise InputError("no list with pairs in both orders is among the lists given; judge and compare the same file")
     ids = list(dict.fromkeys(swap.example_id for swap in swaps))
     place = {example_id: at for at, example_id in enumerate(ids)}
     sums_QC = np.zeros((len(ids), len(_COLUMNS)))
@@ -99,7 +101,8 @@ def swap_consistency(swaps: Sequence[Swap], examples: Sequence[RankingExample], 
         part, base = _COLUMNS.index(name), _COLUMNS.index(whole)
         point = float(ratio(total_C[part], total_C[base]))
         values[name] = make_cell(point, ratio(drawn_RC[:, part], drawn_RC[:, base]), int(total_C[base]), units=units)
-    return {"pairs": len(swaps), "lists": len(ids), "counts": {n: int(c) for n, c in zip(_COLUMNS, total_C, strict=True)}, "values": values}
+    counts = {name: int(count) for name, count in zip(_COLUMNS, total_C, strict=True)}
+    return {"pairs": len(swaps), "lists": len(ids), "elsewhere": given - len(swaps), "counts": counts, "values": values}
 
 
 def _counts(swap: Swap) -> list[float]:

@@ -110,7 +110,7 @@ def _numbers(comparison: Mapping[str, Any], grade: str) -> str:
     name = "κ" if len(comparison["levels"]) == 2 else "weighted κ"
     kappa = cells["kappa_quadratic"]
     if not comparison["graded"]:
-        told.append(kappa["why"])
+        told.append(kappa["why"].replace(f"{comparison['b']} gives", "it gives", 1))
         return ", ".join(told)
     told.append(f"{name} is undefined ({kappa['why']})" if kappa["value"] is None else f"{name} is {value(kappa)} (guessing: 0)")
     if grade == UNKNOWN and kappa["value"] is not None:

@@ -102,7 +102,7 @@ class TestRanksOnly:
     def test_the_order_alone_makes_the_verdict(self, found):
         told = found.verdicts["scorer"]
         assert (told["order"], told["grades"], told["grade"]) == ("good", "not known", "good")
-        assert "scorer gives ranks only, no grades. Train on its order" in told["headline"]
+        assert "it gives ranks only, no grades. Train on its order" in told["headline"]
         assert not any("relevance" in sentence for sentence in told["sentences"])
 
     @pytest.mark.parametrize(

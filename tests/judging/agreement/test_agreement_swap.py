@@ -58,5 +58,11 @@ def test_it_stands_in_the_verdict():
     found = judge_agreement(LISTS, {"j": judged}, swaps={"j": swaps}, settings=AgreementSettings(resamples=100))
     said = " ".join(found.verdicts["j"]["sentences"])
     assert "keeps its preference in 0% [0, 0] of pairs, and prefers the one shown first (100% [100, 100]; without bias 50%)" in said
-    with pytest.raises(InputError, match="pairs of list 'z' are not among"):
-        swap_consistency([Swap("z", "x", "y", 1.0, 0.0)], LISTS, resamples=10, seed=0)
+
+
+def test_pairs_of_other_lists_are_counted_and_left_out():
+    here, there = Swap("p", "x", "y", 1.0, 0.0), Swap("z", "x", "y", 1.0, 1.0)
+    found = swap_consistency([here, there], LISTS, resamples=10, seed=0)
+    assert (found["pairs"], found["elsewhere"], found["values"]["consistent"]["value"]) == (1, 1, 0)
+    with pytest.raises(InputError, match="no list with pairs in both orders is among"):
+        swap_consistency([there], LISTS, resamples=10, seed=0)
