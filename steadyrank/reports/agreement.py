@@ -47,6 +47,7 @@ def render(found: Mapping[str, Any], drawings: Mapping[str, str | None], *, titl
         found=found,
         meta=_meta(found),
         judges=view.judges_of(found),
+        relevance=view.relevance(found),
         summary=view.summary(found),
         against=view.of_kind(found, "reference"),
         peers=view.of_kind(found, "judges"),

@@ -126,6 +126,19 @@ def of_kind(found: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
     return [item for item in found["comparisons"] if item["kind"] == kind]
 
 
+def relevance(found: Mapping[str, Any]) -> str:
+    """From which grade a document counts as relevant, once where all raters share it."""
+    raters: dict[str, list[str]] = {}
+    for name in [*([found["reference"]] if found["reference"] else []), *found["judges"]]:
+        scale = found["scales"][name]
+        if scale:
+            raters.setdefault(f"grade {text.plain(scale['relevant'])} of 0-{scale['top']}", []).append(name)
+    if len(raters) == 1:
+        return f"A document is relevant from {next(iter(raters))}."
+    told = [f"{grade} for {' and '.join(names)}" for grade, names in raters.items()]
+    return f"A document is relevant from {', '.join(told)}."
+
+
 def summary(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """(grade, judges) from the best grade to the worst; empty where one judge speaks for itself."""
     if len(found["verdicts"]) < 2:
