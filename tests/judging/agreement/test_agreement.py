@@ -271,6 +271,34 @@ class TestReference:
             judge_agreement(LISTS, {"judge": JUDGE}, again={"b": second})
 
 
+class TestContainment:
+    """Does a document contain the answer: 0 or 1, judge against judge, missing ones left out pair by pair."""
+
+    JUDGES = {
+        "a": rows(q1=[1, 0, 1, 0], q2=[0, 1, 0], q3=[1, 0], q4=[0, 1, None]),
+        "b": rows(q1=[1, 0, 0, 0], q2=[0, 1, None], q3=[1, 1], q4=[0, 1, 1]),
+        "c": rows(q1=[0, 1, 0, 1], q2=[1, 0, 1], q3=[0, 1], q4=[1, 0, 0]),
+    }
+
+    def test_every_two_judges(self):
+        settings = AgreementSettings(tops=dict.fromkeys("abc", 1), resamples=100)
+        found = judge_agreement(LISTS, self.JUDGES, has_reference=False, settings=settings)
+        assert [(item["a"], item["b"]) for item in found.comparisons] == [("a", "b"), ("a", "c"), ("b", "c")]
+        for item in found.comparisons:
+            both = [
+                (x, y, example.source)
+                for example, one, other in zip(LISTS, self.JUDGES[item["a"]], self.JUDGES[item["b"]], strict=True)
+                for x, y in zip(one.grades, other.grades, strict=True)
+                if x is not None and y is not None
+            ]
+            for cells, some in [(item["overall"], both), *((item["by_source"][s], [r for r in both if r[2] == s]) for s in ("one", "two"))]:
+                alike = sum(x == y for x, y, _ in some) / len(some)
+                assert cells["accuracy"]["value"] == cells["accuracy_binary"]["value"] == pytest.approx(alike)
+                assert cells["accuracy"]["n"] == len(some)
+        assert found.comparisons[1]["overall"]["accuracy"]["value"] == 0  # c says the opposite of a
+        assert found.comparisons[1]["overall"]["kappa"]["value"] < 0
+
+
 def test_the_record_survives_its_file(tmp_path):
     found = judge_agreement(LISTS, {"judge": JUDGE}, settings=FEW)
     found.write(tmp_path / "agreement.json")
