@@ -71,13 +71,13 @@ def headline_table(study: Study, *, average: str = "micro") -> Table:
         for measure in measures
     }
     best = {
-        (split.name, measure): _best([values[s.name, split.name, measure].mean for s in systems if not _is_reference(s)])
+        (split.name, measure): _best([values[s.name, split.name, measure].mean for s in systems if not is_reference(s)])
         for split in study.splits
         for measure in measures
     }
     rows = []
     for system in systems:
-        apart = _is_reference(system)
+        apart = is_reference(system)
         cells = {
             (split, measure): Cell(
                 values[system.name, split, measure], not apart and _equals(values[system.name, split, measure].mean, top)
@@ -90,10 +90,11 @@ def headline_table(study: Study, *, average: str = "micro") -> Table:
 
 def reading_order(systems: Sequence[SystemInfo]) -> list[SystemInfo]:
     """Students, teachers, starts, others; then the references. Within a role as the study lists them."""
-    return sorted(systems, key=lambda system: (_is_reference(system), _rank(system)))
+    return sorted(systems, key=lambda system: (is_reference(system), _rank(system)))
 
 
-def _is_reference(system: SystemInfo) -> bool:
+def is_reference(system: SystemInfo) -> bool:
+    """Whether a row is set apart: a reference or a baseline."""
     return system.name in REFERENCES or system.role in ("reference", "baseline")
 
 

@@ -13,7 +13,7 @@ from steadyrank.experiments.matrix import state
 from steadyrank.experiments.matrix.cells import Arm, Cell, parameters
 from steadyrank.experiments.matrix.pairs import Family
 from steadyrank.experiments.matrix.plan import Plan, System
-from steadyrank.experiments.matrix.spec import Matrix, leaves
+from steadyrank.experiments.matrix.spec import FAMILIES, Matrix, leaves
 from steadyrank.files import fingerprint, read_json, write_json
 from steadyrank.records import RankingExample
 from steadyrank.training import environment
@@ -50,7 +50,13 @@ def write_index(
             ],
             "splits": [_split(split, matrix, chosen) for split, chosen in lists.items()],
             "families": [
-                {"name": family.name, "title": family.title, "pairs": [list(pair) for pair in family.pairs]} for family in families
+                {
+                    "name": family.name,
+                    "title": family.title,
+                    "is_question": family.name not in FAMILIES,
+                    "pairs": [list(pair) for pair in family.pairs],
+                }
+                for family in families
             ],
             "cells": [_cell(plan, cell) for cell in plan.cells],
             "jobs": [_job(plan, job.name) for job in plan.jobs if job.kind in ("stage1", "baseline")],

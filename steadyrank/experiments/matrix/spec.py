@@ -88,7 +88,7 @@ class Pick(Strict):
 
 
 class Question(Strict):
-    """What the experiment was made to answer: pairs [a, b] (is a better than b?), corrected together. A method's name stands for its arms."""
+    """What the experiment is to answer: pairs [a, b] (is a better than b?), corrected together. A method's name stands for its arms."""
 
     name: str
     ask: str
