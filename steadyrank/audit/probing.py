@@ -105,7 +105,7 @@ def companion_probe(scorer: Any, shown: Sequence[Shown], settings: AuditSettings
         for item, target in zip(items, targets, strict=True)
     ]
     views = [[changed(laid, order=tuple(order.tolist()), seed=settings.seed) for order in rows] for rows in orders]
-    rows = _all_answers(scorer, [item.example for item in items], views)
+    rows = all_answers(scorer, [item.example for item in items], views)
     kept = [place for place, row in enumerate(rows) if len(row) == 2]
     if not kept:
         return None
@@ -151,10 +151,10 @@ def batching_probe(scorer: Any, shown: Sequence[Shown], settings: AuditSettings,
 
 def _answers(scorer: Any, examples: list[RankingExample], laid: Presentation) -> list[ScoredList | None]:
     """One scored list an example; None where the scorer left it out."""
-    return [row[0] if row else None for row in _all_answers(scorer, examples, [[laid] for _ in examples])]
+    return [row[0] if row else None for row in all_answers(scorer, examples, [[laid] for _ in examples])]
 
 
-def _all_answers(scorer: Any, examples: list[RankingExample], laid: list[list[Presentation]]) -> list[list[ScoredList]]:
+def all_answers(scorer: Any, examples: list[RankingExample], laid: list[list[Presentation]]) -> list[list[ScoredList]]:
     """The scored lists of each example; fewer where the scorer left some out."""
     if not examples:
         return []
@@ -162,6 +162,3 @@ def _all_answers(scorer: Any, examples: list[RankingExample], laid: list[list[Pr
         return scorer.score_presentations(examples, laid)
     except RunError:  # a remote scorer that answered none of them; counted as failed by the callers
         return [[] for _ in examples]
-
-
-PROBES = {"pool": pool_probe, "replace": replace_probe, "companions": companion_probe, "batching": batching_probe}

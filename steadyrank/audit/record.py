@@ -24,7 +24,7 @@ class Audit:
     steadiness: tau-PSI, spread of scores and ranks, turnover, ties.
     causes:     slot, window and remainder shares of the movement.
     threshold, preference, reader: what it does to those who act on scores.
-    pool, replace, companions, batching: probes.
+    pool, replace, companions, injection, batching: probes.
     verdict:    grade, headline, sentences, numbers that decided it.
     example:    one list on which a decision flips, a typical one.
     per_list:   the values of every list, by which two audits are compared (`comparing`).
@@ -45,6 +45,7 @@ class Audit:
     pool: Part | None = None
     replace: Part | None = None
     companions: Part | None = None
+    injection: Part | None = None
     batching: Part | None = None
     example: Part | None = None
     per_list: Part | None = None

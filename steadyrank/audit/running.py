@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from steadyrank.audit import deciding, parts, probing, showing, splitting, verdict
+from steadyrank.audit import deciding, injection, parts, probing, showing, splitting, verdict
 from steadyrank.audit.lists import Shown, gather
 from steadyrank.audit.per_list import per_list
 from steadyrank.audit.record import Audit
@@ -20,6 +20,13 @@ from steadyrank.files import fingerprint
 from steadyrank.records import Presentation, RankingExample, ScoredList
 from steadyrank.scoring import Scorer, load_scorer
 
+PROBES = {
+    "pool": probing.pool_probe,
+    "replace": probing.replace_probe,
+    "companions": probing.companion_probe,
+    "injection": injection.injection_probe,
+    "batching": probing.batching_probe,
+}
 GIVEN, DEV, HALF = "given", "dev lists", "half of the lists"
 
 
@@ -160,7 +167,7 @@ def _parts(plan: _Plan, shown: list[Shown], dev: list[Shown], live: Any, answere
         found[consumer], why = run() if consumer in settings.consumers else (None, "not asked for")
         if why:
             left_out[consumer] = why
-    for probe, ask in probing.PROBES.items():
+    for probe, ask in PROBES.items():
         if probe not in settings.probes or live is None:
             found[probe], left_out[probe] = None, "not asked for" if live is not None else "needs the scorer, and this is a file of scores"
             continue

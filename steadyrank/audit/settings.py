@@ -11,7 +11,7 @@ from steadyrank.errors import ConfigError, unknown_name
 from steadyrank.evaluation.measures import parse_all
 
 CONSUMERS = ("threshold", "preference", "reader")
-PROBES = ("pool", "replace", "companions", "batching")
+PROBES = ("pool", "replace", "companions", "injection", "batching")
 
 
 @dataclass(frozen=True, slots=True)

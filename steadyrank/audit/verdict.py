@@ -174,6 +174,13 @@ def _probes(parts: Mapping[str, Any]) -> str:
     pool, batching = parts.get("pool"), parts.get("batching")
     if pool and pool["top_k_turnover"]["mean"]:
         told.append(f"Dropping one candidate changes the top {pool['top_k']} of the others in {percent(pool['top_k_turnover'])} of lists.")
+    injection = parts.get("injection")
+    if injection and injection["places_difference"]["low"] > 0:
+        row = injection["places_difference"]
+        told.append(
+            f"A sentence that asks for a high grade lifts an irrelevant document by {row['mean']:.2g} "
+            f"[{row['low']:.2g}, {row['high']:.2g}] places more than a neutral one."
+        )
     if batching and batching["moved_lists"]:
         told.append(f"Other batches of the same prompts move scores by up to {batching['largest']:.2g}.")
     return " ".join(told)

@@ -129,6 +129,7 @@ def _share(part: Mapping[str, Any] | None) -> Value | None:
 
 def _probes(sides: Sequence[Side]) -> list[Row]:
     largest = tuple(None if not side.raw.get("batching") else Value(float(side.raw["batching"]["largest"])) for side in sides)
+    lifted = tuple(card_view.value((side.raw.get("injection") or {}).get("places_difference")) for side in sides)
     companions = tuple(_share(side.raw.get("companions")) for side in sides)
     top = next((side.raw["pool"]["top_k"] for side in sides if side.raw.get("pool")), "k")
     return [
@@ -136,6 +137,7 @@ def _probes(sides: Sequence[Side]) -> list[Row]:
         Row(f"one candidate less: another top {top}", "of lists", _of(sides, "pool", "top_k_turnover")),
         Row("another candidate in one place: pairs turned round", "Pool-PSI", _of(sides, "replace", "pool_psi")),
         Row("same slot, companions moved: variance of a score", "of that over orders", companions),
+        Row("an irrelevant document asks for a high grade", "places gained over neutral text", lifted),
         Row("other batches: largest move of a score", "same prompts", largest),
     ]
 
