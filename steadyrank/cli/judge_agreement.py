@@ -55,7 +55,7 @@ def agreement(
     examples = examples_of(lists, sources=source or ())
     given = _read(examples, judgments, gold, repeat or ())
     settings = _settings(given, scale or (), relevant or (), ranks or (), resamples=resamples, seed=seed)
-    say(f"comparing {len(given.judges)} judge{'s' if len(given.judges) > 1 else ''} on {len(examples)} lists, {resamples} resamples")
+    say(f"comparing {', '.join(given.judges)}; {resamples} resamples of the lists")
     found = judge_agreement(
         examples,
         {name: one.rows for name, one in given.judges.items()},
@@ -180,4 +180,12 @@ def _lines(found: Agreement) -> list[str]:
     lines = []
     for name, verdict in found.verdicts.items():
         lines += [f"{name}: {verdict['headline']}", *(f"  {sentence}" for sentence in verdict["sentences"])]
+    if found.data["not_judged"]:
+        lines.append(
+            f"note: {found.data['not_judged']} lists have no row of any judge and are left out; {found.data['lists']} are compared"
+        )
+    for name, counts in found.counts.items():
+        left = {"lists without a row": counts["lists_without_row"], "rows for other lists": counts["rows_for_other_lists"]}
+        told = ", ".join(f"{count} {what}" for what, count in left.items() if count)
+        lines += [f"note: {name} has {told}"] if told else []
     return lines + [f"note: {note}" for note in found.notes]

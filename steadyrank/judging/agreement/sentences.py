@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import NormalDist
 from typing import Any
 
 MISSING_LIMIT, MISSING_NOTED = 0.20, 0.02
-_DATASET_LISTS = 5  # a smaller dataset is not called the weakest
+_DATASET_LISTS = 10  # a smaller dataset is not called the weakest: its interval is too rough
 Cell = Mapping[str, Any]
 
 
@@ -78,6 +79,7 @@ def _blind(comparison: Mapping[str, Any]) -> str:
 
 
 def _weakest(comparison: Mapping[str, Any]) -> str:
+    """The weakest and the strongest dataset, where their intervals stay apart when widened for the number of pairs to choose from."""
     statistic, write = ("kappa_quadratic", value) if comparison["graded"] else ("pairs", percent)
     found = {
         name: cells[statistic]
@@ -88,10 +90,20 @@ def _weakest(comparison: Mapping[str, Any]) -> str:
         return ""
     worst = min(found, key=lambda name: (found[name]["value"], name))
     best = max(found, key=lambda name: (found[name]["value"], name))
-    if found[worst]["high"] is None or found[best]["low"] is None or found[worst]["high"] >= found[best]["low"]:
+    if found[worst]["high"] is None or found[best]["low"] is None:
+        return ""
+    wider = _wider(len(found) * (len(found) - 1) // 2)
+    reach_up, reach_down = found[worst]["high"] - found[worst]["value"], found[best]["value"] - found[best]["low"]
+    if found[worst]["value"] + wider * reach_up >= found[best]["value"] - wider * reach_down:
         return ""
     told = "κ is" if comparison["graded"] else "pairs ordered alike are"
     return f"It differs between datasets: {told} {write(found[worst])} on {worst} and {write(found[best])} on {best}."
+
+
+def _wider(pairs: int) -> float:
+    """How much wider a 95% interval is when it must hold for so many pairs at once (Bonferroni, of a normal law)."""
+    normal = NormalDist()
+    return normal.inv_cdf(1 - 0.025 / pairs) / normal.inv_cdf(0.975)
 
 
 def _again(again: Mapping[str, Any] | None) -> str:

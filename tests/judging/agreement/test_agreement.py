@@ -248,6 +248,18 @@ class TestVerdict:
         said = " ".join(judge_agreement(lists, {"judge": mixed}, settings=FEW).verdicts["judge"]["sentences"])
         assert "It differs between datasets: κ is" in said and "on s1 and 1.00 [1.00, 1.00] on s2" in said
 
+    def test_chance_does_not_tell_datasets_apart(self):
+        """Dice on thirteen datasets of ten lists: the best and the worst of them always lie apart, and no difference is claimed."""
+        claimed = 0
+        for seed in range(12):
+            lists, _ = made(seed, 130)
+            lists = [make_list(e.id, e.relevance, f"s{at % 13}") for at, e in enumerate(lists)]
+            draw = stream(seed, "dice")
+            judged = [JudgedList(e.id, tuple(float(grade) for grade in draw.integers(0, 4, 6))) for e in lists]
+            told = judge_agreement(lists, {"judge": judged}, settings=FEW).verdicts["judge"]["sentences"]
+            claimed += any("differs between datasets" in sentence for sentence in told)
+        assert claimed <= 1
+
 
 class TestReference:
     def test_another_file_may_be_the_truth(self):
