@@ -5,6 +5,7 @@ Nothing is loaded from elsewhere and nothing is computed anew. Every text of the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -24,7 +25,9 @@ def write_agreement(given: str | Path | Mapping[str, Any], folder: str | Path, *
     require("matplotlib", "the page of a judge agreement")
     require("jinja2", "the page of a judge agreement")
     found, folder = view.read_agreement(given), Path(folder)
-    drawings = {name: draw(found, folder / "figures") for name, draw in DRAWN.items()}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # boxes in the PNG; the page has the reader's fonts
+        drawings = {name: draw(found, folder / "figures") for name, draw in DRAWN.items()}
     page = folder / "agreement.html"
     with atomic_write(page) as file:
         file.write(render(found, drawings, title=title))

@@ -162,7 +162,7 @@ def _heat(axes: Any, squares: Sequence[Sequence[Square]], *, gap_after: int = 0,
             lift = 0.14 if square.small else 0.0
             ink = style.QUIET if square.words == text.MISSING else style.INK
             axes.text(x, y - lift, square.words, ha="center", va="center", fontsize=size, color=ink)
-            axes.text(x, y + 0.24, square.small, ha="center", va="center", fontsize=6.8, color=style.INK)
+            axes.text(x, y + 0.24, square.small, ha="center", va="center", fontsize=6.8 if len(line) < 3 else 6.2, color=style.INK)
     last_x = _place(len(squares[0]) - 1, gap_after if is_gap_across else 0)
     axes.set_xlim(-0.55, last_x + 0.55)
     axes.set_ylim(_place(len(squares) - 1, gap_after) + 0.55, -0.55)
