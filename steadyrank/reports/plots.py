@@ -110,6 +110,7 @@ def forest(study: Study, folder: Path, *, name: str = "forest") -> str | None:
                 item = next((d for d in study.differences[split.name] if (d.a, d.b) == (a, b)), None)
                 _forest_row(axes, place, item)
             axes.set_xlim(low - room, high + room)
+            axes.locator_params(axis="x", nbins=5)
             axes.set_title(split.label, color=style.INK)
             axes.set_xlabel(f"Δ {text.measure(study.measure)}")
             axes.grid(visible=False, axis="y")

@@ -88,6 +88,7 @@ class Difference:
     holm: float | None
     by_source: Mapping[str, SourceDifference]
     macro: Interval = Interval(None)
+    by_seed: Mapping[str, float] = field(default_factory=dict)  # the mean difference of each seed, where runs had several
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +300,7 @@ def differences_of(folder: Path, name: str, split: str, absent: list[str]) -> li
                 holm=_number(path, row.get("holm"), f"{where}.holm"),
                 by_source=sources,
                 macro=_interval(path, row.get("macro_difference") or {}, f"{where}.macro_difference"),
+                by_seed=row.get("by_seed") or {},
             )
         )
     return out

@@ -68,7 +68,7 @@ def collect(plan: Plan, say: Say) -> Collected:
     families = families_of(plan)
     for family in families:
         for split in lists:
-            _compare(plan, results, family, split, found.systems[split])
+            _compare(plan, results, family, split, found)
     for name, flips in mined(families, found.scores, lists):
         results.write(name, flips)
     results.forget_others()
@@ -125,15 +125,23 @@ def _write_spread(plan: Plan, results: Results, split: str, found: Collected) ->
     results.write(f"seeds/{split}.json", {"schema": "steadyrank.seeds/1", "split": split, "systems": rows})
 
 
-def _compare(plan: Plan, results: Results, family: Family, split: str, systems: Mapping[str, Evaluation]) -> None:
+def _compare(plan: Plan, results: Results, family: Family, split: str, found: Collected) -> None:
+    systems = found.systems[split]
     pairs = [(systems[a], systems[b]) for a, b in family.pairs if a in systems and b in systems]
     rows: list[Comparison] = []
     for measure in plan.matrix.measures:
         rows += compare_family(pairs, measure)
-    results.write(
-        f"comparisons/{family.name}/{split}.json",
-        {"schema": "steadyrank.comparisons/1", "title": family.title, "family": [row.to_json() for row in rows]},
-    )
+    written = [{**row.to_json(), "by_seed": _by_seed(found, split, row)} for row in rows]
+    content = {"schema": "steadyrank.comparisons/1", "title": family.title, "family": written}
+    results.write(f"comparisons/{family.name}/{split}.json", content)
+
+
+def _by_seed(found: Collected, split: str, row: Comparison) -> dict[str, float]:
+    """The mean difference of every seed that both have; a system without seeds stands beside every seed of the other."""
+    of_a, of_b = (found.cells[split].get(name, {}) for name in (row.a, row.b))
+    seeds = sorted(of_a.keys() & of_b.keys() if of_a and of_b else of_a.keys() | of_b.keys())
+    whole_a, whole_b = (found.systems[split][name] for name in (row.a, row.b))
+    return {str(seed): of_a.get(seed, whole_a).mean(row.measure) - of_b.get(seed, whole_b).mean(row.measure) for seed in seeds}
 
 
 def _write_profiles(plan: Plan, results: Results, split: str, systems: Mapping[str, Evaluation]) -> None:

@@ -154,5 +154,8 @@ def _notes(plan: Plan) -> list[str]:
     if len(matrix.seeds) < 3:
         notes.append("Fewer than three seeds: a difference of about a point can be the seeds'.")
     leaks = plan.folder / "lists" / "leaks.json"
-    shared = [pair for pair in (read_json(leaks)["pairs"] if leaks.is_file() else []) if pair["queries"] or pair["groups"]]
-    return notes + [f"{pair['a']} and {pair['b']} share {pair['queries']} queries and {pair['groups']} groups." for pair in shared]
+    if not leaks.is_file():
+        return notes
+    shared = [pair for pair in read_json(leaks)["pairs"] if pair["queries"] or pair["groups"]]
+    told = "; ".join(f"{pair['a']} and {pair['b']}, {pair['queries']} queries and {pair['groups']} groups" for pair in shared)
+    return [*notes, f"Shared by splits: {told}." if told else "Training, dev and evaluated lists share no query and no group."]

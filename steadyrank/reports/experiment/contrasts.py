@@ -21,25 +21,42 @@ def answers_grid(experiment: Experiment, family: Family) -> Grid:
         cells: list[Cell] = []
         for split in experiment.study.splits:
             item = family.of(split.name, a, b, experiment.study.measure)
-            cells += [delta_cell(item.difference if item else None), p_cell(item.holm if item else None), Cell(said(item))]
+            cells += [
+                delta_cell(item.difference if item else None),
+                p_cell(item.holm if item else None),
+                Cell(seeds_of(item)),
+                Cell(said(item)),
+            ]
         rows.append(Row(pair_label(experiment, a, b), cells))
     return Grid(
         name=f"question-{family.name}", title=family.title.rstrip("?") + "?",
         caption=f"Paired differences in {text.measure(experiment.study.measure)} with 95% bootstrap intervals; Wilcoxon p after Holm over "
-        f"this table. {experiment.statement}",
-        corner="a \u2212 b", heads=["\u0394", "Holm p", "said"] * len(experiment.study.splits), rows=rows,
-        groups=grouped(experiment.split_labels, 3), **_paired_records(experiment, family),
+        f"this table; seeds that have the sign of the difference. {experiment.statement}",
+        corner="a \u2212 b", heads=["\u0394", "Holm p", "seeds", "said"] * len(experiment.study.splits), rows=rows,
+        groups=grouped(experiment.split_labels, 4), **_paired_records(experiment, family),
     )  # fmt: skip
 
 
 def said(item: Difference | None) -> str:
-    """A difference in words: only an interval on one side of zero and a Holm p under 0.05 together are a difference."""
+    """A difference in words. It is one only where the interval lies on one side of zero, Holm's p is under 0.05, and all seeds agree."""
     if item is None or item.difference.mean is None:
         return "not done"
     way = text.direction(item.difference)
-    if way == "flat" or item.holm is None or item.holm >= 0.05:
+    is_sure = way != "flat" and item.holm is not None and item.holm < 0.05
+    if not is_sure or agreeing(item) < len(item.by_seed):
         return "not told apart"
     return "better" if way == "up" else "worse"
+
+
+def agreeing(item: Difference) -> int:
+    """How many seeds have the sign of the mean difference."""
+    sign = 1 if (item.difference.mean or 0.0) > 0 else -1
+    return sum(value * sign > 0 for value in item.by_seed.values())
+
+
+def seeds_of(item: Difference | None) -> str:
+    """`2/2`: the seeds that agree, of all."""
+    return f"{agreeing(item)}/{len(item.by_seed)}" if item is not None and item.by_seed else text.MISSING
 
 
 def pair_label(experiment: Experiment, a: str, b: str) -> str:

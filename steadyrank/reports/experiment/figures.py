@@ -22,7 +22,7 @@ _NAMES = {
 
 
 def main(experiment: Experiment, folder: Path) -> str | None:
-    """Every system with its interval, a panel a split, the best of the first split on top; the dashed line is random order."""
+    """Every system with its interval, a panel a split, the best of the first on top. A bar starts at random order: it is what was gained."""
     study, measure = experiment.study, experiment.study.measure
     first = study.splits[0].name
     shown = [system for system in study.systems if system.role != "reference"]
@@ -33,10 +33,10 @@ def main(experiment: Experiment, folder: Path) -> str | None:
         figure = new_figure(FULL_WIDTH, 1.1 + 0.27 * len(shown))
         panels = figure.subplots(1, len(study.splits), sharey=True, squeeze=False)[0]
         for axes, split in zip(panels, study.splits, strict=True):
-            for place, system in enumerate(shown):
-                _bar(axes, place, study.results[split.name, system.name].measures[measure]["micro"], system.role)
             random = study.results[split.name, "random"].measures[measure]["micro"].mean
-            axes.axvline(_or(random), color=style.ROLE["reference"], linewidth=1.0, linestyle=(0, (4, 3)))
+            for place, system in enumerate(shown):
+                _bar(axes, place, study.results[split.name, system.name].measures[measure]["micro"], system.role, _or(random))
+            axes.axvline(_or(random), color=style.ROLE["reference"], linewidth=1.0)
             axes.set_title(split.label, color=style.INK)
             axes.set_xlabel(text.measure(measure))
             axes.grid(visible=False, axis="y")
@@ -45,14 +45,14 @@ def main(experiment: Experiment, folder: Path) -> str | None:
             axes.set_xlim(*_room([_or(random), *(_or(v.low, _or(v.mean)) for v in ends), *(_or(v.high, _or(v.mean)) for v in ends)]))
         panels[0].set_yticks(range(len(shown)), [_starred(experiment, system) for system in shown], color=style.INK)
         panels[0].set_ylim(len(shown) - 0.4, -0.6)
-        role_legend(panels[-1], [system.role for system in shown])
-        panels[-1].get_legend().set(bbox_to_anchor=(1.0, 1.0), loc="lower right")
+        role_legend(panels[0], [system.role for system in shown])
+        panels[0].get_legend().set_bbox_to_anchor((-0.01, 1.0 + 0.3 / (0.27 * len(shown))), transform=panels[0].transAxes)
         return style.save(figure, folder, "main")
 
 
-def _bar(axes: Any, place: int, value: Interval, role: str) -> None:
+def _bar(axes: Any, place: int, value: Interval, role: str, left: float) -> None:
     colour, mean = style.ROLE[role], _or(value.mean)
-    axes.barh([place], [mean], height=0.62, color=colour, alpha=0.25, zorder=2)
+    axes.barh([place], [mean - left], left=left, height=0.62, color=colour, alpha=0.25, zorder=2)
     axes.plot([_or(value.low, mean), _or(value.high, mean)], [place, place], color=colour, linewidth=1.6, zorder=3)
     axes.plot([mean], [place], style.MARKER[role], color=colour, markersize=5.5, markeredgecolor=style.PAPER, zorder=4)
     axes.text(1.015, place, text.number(value.mean), transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=style.INK)

@@ -132,6 +132,6 @@ def profiles(experiment: Experiment, folder: Path) -> str | None:
                     cell(axes, column, place, words, colour, abs(value or 0.0))
             tags = [experiment.study.system(name).tag for name in names]
             frame(axes, tags, tags)
-            axes.tick_params(axis="x", rotation=60)
+            axes.set_xticks(range(len(tags)), tags, fontsize=8, rotation=60, ha="right", rotation_mode="anchor")
             axes.set_title(title, color=style.INK, fontsize=9)
         return style.save(figure, folder, "profiles")

@@ -9,7 +9,7 @@ from typing import Any
 from steadyrank.files import atomic_write
 from steadyrank.reports import html, plots, text
 from steadyrank.reports.experiment import figures, heatmaps, shapes
-from steadyrank.reports.experiment.contrasts import outcome_counts, said
+from steadyrank.reports.experiment.contrasts import outcome_counts, said, seeds_of
 from steadyrank.reports.experiment.grids import Grid, to_csv, to_html, to_latex, to_markdown
 from steadyrank.reports.experiment.read import Experiment, Family
 from steadyrank.reports.experiment.tables import all_grids
@@ -113,7 +113,7 @@ def _line(experiment: Experiment, pair: tuple[str, str], item: Difference) -> di
         "way": {"better": "up", "worse": "down"}.get(word, ""),
         "clause": clause,
         "value": f"{text.signed(item.difference.mean)} {text.span(item.difference, is_signed=True)}",
-        "p": f"Holm {text.p_value(item.holm)}",
+        "p": f"Holm {text.p_value(item.holm)}" + (f", {seeds_of(item)} seeds" if len(item.by_seed) > 1 else ""),
     }
 
 
@@ -157,6 +157,9 @@ def _cases(experiment: Experiment) -> list[dict[str, Any]]:
         shown: Mapping[str, Any] = {**record, "a": experiment.study.system(a).tag, "b": experiment.study.system(b).tag}
         view = html.flips_view(labels[split], {**shown, "examples": record["examples"]})
         view["shown"] = [*view["shown"], *view["folded"]][:CASES_SHOWN]
+        counts = record["counts"]
+        ways = f"{counts['a_better']} to a higher grade, {counts['b_better']} to a lower"
+        view["summary"] = f"{counts['flipped']} of {counts['examples']} lists flip: {ways}"
         if view["shown"]:
             out.append(view)
     return out

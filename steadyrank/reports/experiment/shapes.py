@@ -89,6 +89,8 @@ def _radar(experiment: Experiment, axes: Any, split: Split, systems: list[System
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     axes.set_xticks(angles, [name.replace("/", "/\n") for name in names], fontsize=8, color=style.INK)
+    axes.tick_params(axis="x", pad=9)
+    axes.set_rlabel_position(180 / len(names))
     axes.set_ylim(0, 1)
     axes.set_yticks([0.25, 0.5, 0.75], ["", "0.5", ""], fontsize=7)
     axes.spines["polar"].set_color(style.GRID)
