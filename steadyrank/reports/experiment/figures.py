@@ -22,7 +22,7 @@ _NAMES = {
 
 
 def main(experiment: Experiment, folder: Path) -> str | None:
-    """Every system with its interval, a panel a split, the best of the first on top. A bar starts at random order: it is what was gained."""
+    """Every system with its interval, a panel a split, the best of the first on top. Bars start at random order: what was gained."""
     study, measure = experiment.study, experiment.study.measure
     first = study.splits[0].name
     shown = [system for system in study.systems if system.role != "reference"]
@@ -78,25 +78,32 @@ def sensitivity(experiment: Experiment, folder: Path) -> str | None:
     if not panels:
         return None
     study, measure = experiment.study, experiment.study.measure
-    methods = list(dict.fromkeys(experiment.rows[arm.name]["method"] for arm in experiment.arms))
+    series = list(dict.fromkeys(_series(experiment, arm) for arm in experiment.arms))
     with style.house_style("sensitivity"):
         figure = new_figure(FULL_WIDTH, 0.5 + 2.0 * len(study.splits))
         grid = figure.subplots(len(study.splits), len(panels), sharey="row", squeeze=False)
         for row, split in zip(grid, study.splits, strict=True):
             for axes, (name, points) in zip(row, panels, strict=True):
                 values = list(dict.fromkeys(point for point, _, _ in points))
-                for number, method in enumerate(methods):
-                    own = [(point, arm, is_default) for point, arm, is_default in points if experiment.rows[arm.name]["method"] == method]
+                for number, one in enumerate(series):
+                    own = [point for point in points if _series(experiment, point[1]) == one]
                     found = [study.results[split.name, arm.name].measures[measure]["micro"] for _, arm, _ in own]
-                    _line(axes, [values.index(point) for point, _, _ in own], found, [is_default for *_, is_default in own], number)
+                    _line(axes, [values.index(point) for point, _, _ in own], found, [is_default for *_, is_default in own], number, one)
                 axes.set_xticks(range(len(values)), [f"{value:g}" if isinstance(value, (int, float)) else str(value) for value in values])
                 axes.margins(x=0.12)
                 if split is study.splits[-1]:
                     axes.set_xlabel(_NAMES.get(name, name.rsplit(".", 1)[-1].replace("_", " ")))
             row[0].set_ylabel(f"{split.label}\n{text.measure(measure)}")
-        if len(methods) > 1:
-            grid[0][0].legend(methods, fontsize=8, frameon=False)
+        if len(series) > 1:
+            handles = [axes_line for axes_line in grid[0][0].get_lines() if axes_line.get_label() in series]
+            figure.legend(handles=handles, loc="outside upper left", ncols=len(series), fontsize=8, frameon=False)
         return style.save(figure, folder, "sensitivity")
+
+
+def _series(experiment: Experiment, arm: SystemInfo) -> str:
+    """The arm without its setting."""
+    row = experiment.rows[arm.name]
+    return " \u00b7 ".join(row[part] for part in ("method", "student") if part in row)
 
 
 def _points(experiment: Experiment, name: str) -> list[tuple[Any, SystemInfo, bool]]:
@@ -111,9 +118,9 @@ def _points(experiment: Experiment, name: str) -> list[tuple[Any, SystemInfo, bo
     return sorted(out, key=lambda item: item[0]) if are_numbers else out
 
 
-def _line(axes: Any, places: Sequence[int], values: Sequence[Interval], defaults: Sequence[bool], number: int) -> None:
+def _line(axes: Any, places: Sequence[int], values: Sequence[Interval], defaults: Sequence[bool], number: int, name: str) -> None:
     colour = list(style.ROLE.values())[number % len(style.ROLE)]
-    axes.plot(places, [_or(value.mean) for value in values], color=colour, linewidth=1.4, zorder=3)
+    axes.plot(places, [_or(value.mean) for value in values], color=colour, linewidth=1.4, zorder=3, label=name)
     for place, value, is_default in zip(places, values, defaults, strict=True):
         mean = _or(value.mean)
         axes.plot([place, place], [_or(value.low, mean), _or(value.high, mean)], color=colour, linewidth=1.1, alpha=0.55, zorder=2)
