@@ -60,7 +60,7 @@ def scatter(study: Study, folder: Path) -> str | None:
         axes.axline((low, low), (high, high), color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 4)), zorder=1)
         axes.margins(0.08)
         axes.autoscale_view()
-        role_legend(axes, [system.role for system, _, _ in shown])
+        _role_legend(axes, [system.role for system, _, _ in shown])
         steps = [low + (high - low) * place / 150 for place in range(151)]
         diagonal = [labels.Box(start, start, end, end) for start, end in zip(steps, steps[1:])]
         labels.annotate(axes, [system.tag for system, _, _ in shown], points, bars + diagonal, colours)
@@ -71,25 +71,21 @@ def _or(value: float | None, other: float) -> float:
     return other if value is None else value
 
 
-def role_legend(axes: Any, roles: Sequence[str]) -> None:
-    """The roles that are shown, with their markers, above the panel."""
+def role_handles(roles: Sequence[str]) -> list[Any]:
+    """What a legend of these roles shows: each with its marker, in the order of the palette."""
     from matplotlib.lines import Line2D
 
-    handles = [
+    return [
         Line2D([], [], linestyle="", marker=style.MARKER[role], color=colour, markersize=7, label=role)
         for role, colour in style.ROLE.items()
         if role in roles
     ]
-    axes.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(-0.01, 1.0),
-        ncols=len(handles),
-        frameon=False,
-        fontsize=8.5,
-        labelcolor=style.QUIET,
-        handletextpad=0.2,
-    )
+
+
+def _role_legend(axes: Any, roles: Sequence[str]) -> None:
+    handles = role_handles(roles)
+    place: Any = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "ncols": len(handles), "handletextpad": 0.2}
+    axes.legend(handles=handles, frameon=False, fontsize=8.5, labelcolor=style.QUIET, **place)
 
 
 def forest(study: Study, folder: Path, *, name: str = "forest") -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from steadyrank.reports import style, tables, text
 from steadyrank.reports.experiment.read import Experiment
-from steadyrank.reports.plots import FULL_WIDTH, new_figure, role_legend
+from steadyrank.reports.plots import FULL_WIDTH, new_figure, role_handles
 from steadyrank.reports.read import Interval, SystemInfo
 
 _NAMES = {
@@ -30,7 +30,7 @@ def main(experiment: Experiment, folder: Path) -> str | None:
     if not shown:
         return None
     with style.house_style("main"):
-        figure = new_figure(FULL_WIDTH, 1.1 + 0.27 * len(shown))
+        figure = new_figure(FULL_WIDTH, 1.3 + 0.27 * len(shown))
         panels = figure.subplots(1, len(study.splits), sharey=True, squeeze=False)[0]
         for axes, split in zip(panels, study.splits, strict=True):
             random = study.results[split.name, "random"].measures[measure]["micro"].mean
@@ -45,8 +45,9 @@ def main(experiment: Experiment, folder: Path) -> str | None:
             axes.set_xlim(*_room([_or(random), *(_or(v.low, _or(v.mean)) for v in ends), *(_or(v.high, _or(v.mean)) for v in ends)]))
         panels[0].set_yticks(range(len(shown)), [_starred(experiment, system) for system in shown], color=style.INK)
         panels[0].set_ylim(len(shown) - 0.4, -0.6)
-        role_legend(panels[0], [system.role for system in shown])
-        panels[0].get_legend().set_bbox_to_anchor((-0.01, 1.0 + 0.3 / (0.27 * len(shown))), transform=panels[0].transAxes)
+        handles = role_handles([system.role for system in shown])
+        place: Any = {"loc": "outside upper left", "ncols": len(handles), "handletextpad": 0.2}
+        figure.legend(handles=handles, frameon=False, fontsize=8.5, labelcolor=style.QUIET, **place)
         return style.save(figure, folder, "main")
 
 
@@ -137,7 +138,7 @@ def seeds(experiment: Experiment, folder: Path) -> str | None:
     study, measure = experiment.study, experiment.study.measure
     arms = [arm for arm in tables.reading_order(experiment.arms) if any(arm.name in found for found in experiment.spread.values())]
     with style.house_style("seeds"):
-        figure = new_figure(FULL_WIDTH, 1.0 + 0.3 * len(arms))
+        figure = new_figure(FULL_WIDTH, 1.3 + 0.3 * len(arms))
         panels = figure.subplots(1, len(study.splits), sharey=True, squeeze=False)[0]
         for axes, split in zip(panels, study.splits, strict=True):
             for place, arm in enumerate(arms):

@@ -87,11 +87,12 @@ def _shades(values: Sequence[float | None], most: float | None) -> list[float]:
 
 
 def cell(axes: Any, column: int, row: int, words: str, colour: str, shade: float) -> None:
-    """One cell, and the text on it."""
+    """One cell, and the text on it where there is one."""
     from matplotlib.patches import Rectangle
 
     axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, facecolor=colour, alpha=_DEEP * shade, linewidth=0))
-    axes.text(column, row, words, ha="center", va="center", fontsize=7.5, color=style.INK)
+    if words:
+        axes.text(column, row, words, ha="center", va="center", fontsize=7.5, color=style.INK)
 
 
 def frame(axes: Any, rows: Sequence[str], columns: Sequence[str]) -> None:
