@@ -30,10 +30,11 @@ SCORERS: dict[str, str] = {
     "api": "steadyrank.scoring.api:Api",
     "callable": "steadyrank.scoring.callable:CallableScorer",
     "recorded": "steadyrank.scoring.recorded:Recorded",
+    "listwise": "steadyrank.scoring.listwise:Listwise",
 }
 WITHOUT_MODEL = ("bm25", "random", "constant", "first_stage", "oracle")
 AROUND = ("order_averaged", "capcal", "slot_mean")  # kinds that repair the scores of another scorer
-OUTSIDE = {"api": "url", "callable": "function", "recorded": "path"}  # kind -> what names its source in a mapping
+OUTSIDE = {"api": "url", "callable": "function", "recorded": "path", "listwise": "source"}  # kind -> what names its source in a mapping
 _FUNCTION = re.compile(r"(?:[A-Za-z_]\w*(?:\.\w+)*|.+\.py):[A-Za-z_][\w.]*")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -47,6 +48,7 @@ def load_scorer(spec: str | Path | Mapping[str, Any], **options: Any) -> Scorer:
     - a rerank endpoint (`http://...`), a function (`package.module:name`, `path/to/file.py:name`, or the function itself), a file of scored
       lists made elsewhere (`.jsonl`, `.jsonl.gz`): see `api`, `callable`, `recorded`;
     - a mapping: {"kind": "yes_logit", "model": "smollm2", ...options}, or {"from": "teacher", "layers": [0, 2, 4, 7, 9, 11]};
+    - a language model that answers with an order: {"kind": "listwise", "source": "http://localhost:8000/v1", "model": "..."};
     - a repair around another scorer: {"kind": "order_averaged", "scorer": {"model": "smollm2", "kind": "expected_grade"}, "k": 10}.
     """
     if isinstance(spec, Scorer):
@@ -109,7 +111,7 @@ def _outside_kind(spec: Any, kind: str | None) -> str | None:
 
 def _from_outside(kind: str, source: Any, options: dict[str, Any]) -> Scorer:
     scorer = names.find("scorer kind", kind, SCORERS)
-    settings = [names.load("steadyrank.remote:ClientSettings").__init__] if kind == "api" else []
+    settings = [names.load("steadyrank.remote:ClientSettings").__init__] if kind in ("api", "listwise") else []
     _check_options(kind, options, scorer.__init__, *settings)
     return getattr(scorer, "load", scorer)(source, **options)
 
