@@ -1,8 +1,8 @@
 """The process of one job: `python -m steadyrank.experiments.matrix.worker FOLDER JOB CELL ...`. Not called by hand.
 
 It makes the plan anew from FOLDER/matrix.yaml, so that nothing but names passes between the processes: of the job, and of the cells that
-this start of the experiment works on. When the process that started it
-goes away, however it does, its standard input ends, and it stops as a run stops at SIGTERM: after the step in progress, with a checkpoint.
+this start of the experiment works on. When the process that started it goes away, however it does, its standard input ends, and it stops
+as a run stops at SIGTERM: after the step in progress, with a checkpoint.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def main(folder: Path, name: str, selected: list[str], *, restart: bool) -> int:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 1024):  # not sys.stdin, whose lock a thread that waits in it would hold while the interpreter ends
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -46,8 +46,8 @@ def main(experiment: Experiment, folder: Path) -> str | None:
         panels[0].set_yticks(range(len(shown)), [_starred(experiment, system) for system in shown], color=style.INK)
         panels[0].set_ylim(len(shown) - 0.4, -0.6)
         handles = role_handles([system.role for system in shown])
-        place: Any = {"loc": "outside upper left", "ncols": len(handles), "handletextpad": 0.2}
-        figure.legend(handles=handles, frameon=False, fontsize=8.5, labelcolor=style.QUIET, **place)
+        where: Any = {"loc": "outside upper left", "ncols": len(handles), "handletextpad": 0.2}
+        figure.legend(handles=handles, frameon=False, fontsize=8.5, labelcolor=style.QUIET, **where)
         return style.save(figure, folder, "main")
 
 
