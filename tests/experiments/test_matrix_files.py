@@ -126,3 +126,11 @@ def test_a_mistake_in_the_file_is_one_sentence_with_the_nearest_name(tmp_path, c
 def test_a_wrong_name_or_size_is_told_with_what_there_is(spec, size, message):
     with pytest.raises((SteadyrankError, MissingDataError), match=message):
         load_matrix(spec, size=size)
+
+
+def test_the_documented_matrix_is_planned_whole(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text()
+    (tmp_path / "m.yaml").write_text(page.split("```yaml\n")[1].split("```")[0])
+    made = plan_of(load_matrix(tmp_path / "m.yaml", size="small"), tmp_path / "out")
+    assert {family.name for family in families_of(made)} == {"kl", "methods", "settings", "start"}
+    assert len(made.cells) == 2 * 2 * 2 and made.cells[0].name == "a3--mini--default--seed0"

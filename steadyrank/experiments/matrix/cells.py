@@ -51,7 +51,8 @@ def cells_of(matrix: Matrix) -> list[Cell]:
     every = [Cell(arm, seed) for seed in matrix.seeds for arm in arms]
     for name in ("exclude", "include"):
         for pick in getattr(matrix, name):
-            if not any(_matches(pick, cell) for cell in every):
+            anywhere = pick.model_copy(update={"seed": None})  # a smaller size may lack the seed
+            if not any(_matches(anywhere, cell) for cell in every):
                 raise ConfigError(f"{name}: no cell is {_written(pick)}; the methods are {', '.join(m.name for m in matrix.methods)}")
     kept = [cell for cell in every if not _any(matrix.exclude, cell) or _any(matrix.include, cell)]
     if not kept:
