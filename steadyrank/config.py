@@ -71,7 +71,10 @@ class Recipe(Strict):
     teacher: ModelConfig | None = None
     labels: LabelsConfig | None = None
     views: dict[str, Any] = Field(default_factory=dict, description="settings of steadyrank.training.settings.ViewSettings")
-    judge: str | None = Field(default=None, description="who grades the training lists; None: their own grades, unjudged ones as 0")
+    judge: str | dict[str, Any] | None = Field(
+        default=None,
+        description="who grades the training lists: a name, or kind and its fields; None: their own grades, unjudged ones as 0",
+    )
     data: DataConfig = DataConfig()
     training: dict[str, Any] = Field(default_factory=dict, description="settings of steadyrank.training.TrainSettings")
     expect: dict[str, str] = Field(

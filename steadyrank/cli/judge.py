@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from steadyrank.cli import judge_agreement
+from steadyrank.cli import judge_agreement, judge_grade
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -14,7 +14,8 @@ app = typer.Typer(
 
 @app.callback()
 def judge() -> None:
-    """Commands of this verb: `agreement`."""
+    """Commands of this verb: `grade`, `agreement`."""
 
 
+app.command("grade")(judge_grade.grade)
 app.command("agreement")(judge_agreement.agreement)

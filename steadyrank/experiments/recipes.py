@@ -36,9 +36,13 @@ def run_recipe(recipe: Recipe, *, restart: bool = False, say: Say = print) -> Tr
     lists, dev = training_lists(recipe.data, seed=recipe.seed), dev_lists(recipe.data, seed=recipe.seed)
     about: dict[str, Any] = {"recipe": recipe.model_dump(mode="json", exclude_none=True)}
     if recipe.judge is not None:
-        lists, counts = with_grades(lists, load_judge(recipe.judge))
-        about["judged"] = counts
-        say(f"judge {recipe.judge}: " + ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items()))
+        judge = load_judge(recipe.judge)
+        lists, counts = with_grades(lists, judge)
+        about["judged"] = {**counts, "judge": judge.about()}
+        say(
+            f"judge {judge.name}: {counts['judged_candidates']} candidates graded, {counts['missing_grades']} without a grade "
+            f"({counts['missing_share']:.1%}), {counts['lists_without_two_grades']} lists left out"
+        )
     student = load(recipe.student, allow_untrained=True)
     candidates = sum(len(item.candidates) for item in lists)
     say(f"{recipe.preset or recipe.objective}: {len(lists)} lists, {candidates} candidates; {len(dev)} dev lists")

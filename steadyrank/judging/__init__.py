@@ -29,7 +29,7 @@ SETTINGS = {
     "pairwise": "PairSettings",
 }
 
-__all__ = ["JUDGES", "Judge", "JudgedList", "TooManyMissingError", "load_judge", "missing_share", "with_grades"]
+__all__ = ["JUDGES", "Judge", "JudgedList", "TooManyMissingError", "fields_of", "load_judge", "missing_share", "with_grades"]
 
 
 def load_judge(spec: str | Mapping[str, Any], **fields: Any) -> Judge:
@@ -37,7 +37,7 @@ def load_judge(spec: str | Mapping[str, Any], **fields: Any) -> Judge:
 
     fields: settings laid over those of `spec`.
     """
-    settings = {**(spec if isinstance(spec, Mapping) else _of_text(spec)), **fields}
+    settings = {**(spec if isinstance(spec, Mapping) else fields_of(spec)), **fields}
     kind = settings.pop("kind", None)
     if kind is None:
         raise ConfigError(f"a judge needs a kind; give one of: {', '.join(JUDGES)}")
@@ -47,7 +47,8 @@ def load_judge(spec: str | Mapping[str, Any], **fields: Any) -> Judge:
     return judge(records.checked(kind, getattr(records, SETTINGS[kind]), settings))
 
 
-def _of_text(spec: str) -> dict[str, Any]:
+def fields_of(spec: str) -> dict[str, Any]:
+    """The fields that a judge's name, URL or file stands for."""
     if "://" in spec:
         return {"kind": "chat", "base_url": spec}
     if spec.endswith((".jsonl", ".jsonl.gz")):
