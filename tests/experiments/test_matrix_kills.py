@@ -14,12 +14,16 @@ import pytest
 from steadyrank.files import read_json
 
 pytestmark = pytest.mark.slow
-PATIENCE = 300.0  # seconds for one thing to happen on a busy machine
+PATIENCE = 900.0  # seconds for one thing to happen on a busy machine
+STARTED: list[subprocess.Popen] = []
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    return world.make(tmp_path_factory.mktemp("kills"))
+    yield world.make(tmp_path_factory.mktemp("kills"))
+    for process in STARTED:  # a test that failed may have left one
+        process.kill()
+        process.wait()
 
 
 def start(place: Path, folder: Path, *words: str) -> subprocess.Popen:
@@ -29,7 +33,9 @@ def start(place: Path, folder: Path, *words: str) -> subprocess.Popen:
     environment = {**os.environ, "STEADYRANK_CACHE": str(place / "cache"), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "steadyrank", "experiment", str(place / "m.yaml"), "-o", str(folder), *words]
     folder.mkdir(exist_ok=True)
-    return subprocess.Popen(command, stderr=open(folder / "words.txt", "ab"), env=environment, start_new_session=True)
+    with open(folder / "words.txt", "ab") as words:
+        STARTED.append(subprocess.Popen(command, stderr=words, env=environment, start_new_session=True))
+    return STARTED[-1]
 
 
 def until(holds, process: subprocess.Popen | None = None) -> bool:
