@@ -25,7 +25,9 @@ def audit(
     option: Annotated[list[str] | None, typer.Option("--option", help="An option of the scorer, e.g. max_length=256; repeatable.")] = None,
     source: Annotated[list[str] | None, typer.Option("--source", help="Keep lists whose source starts with this; repeatable.")] = None,
     limit: Annotated[int | None, typer.Option(help="Audit only this many lists, balanced over sources.")] = None,
-    no_probes: Annotated[bool, typer.Option("--no-probes", help="Leave out the probes (pool, replace, companions, injection, batching).")] = False,
+    no_probes: Annotated[
+        bool, typer.Option("--no-probes", help="Leave out the probes: pool, replace, companions, injection, batching.")
+    ] = False,
     name: Annotated[str | None, typer.Option(help="How the card calls the scorer.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
