@@ -52,7 +52,9 @@ def run() -> None:
         app()
     except SteadyrankError as error:
         sys.exit(fail(str(error), error.exit_code))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != 130:  # typer's code for an interrupt, of which it says nothing
+            raise
         sys.exit(fail("interrupted; what was finished is on disk, and the same command goes on from there", 1))
     except BrokenPipeError:  # `steadyrank ... | head`
         sys.stderr.close()

@@ -148,3 +148,14 @@ def test_help_loads_no_library_that_is_slow_to_load():
     loaded = {name.partition(".")[0] for name in shown.split("\n")[-2].split()}
     assert "typer" in loaded
     assert not loaded & {"torch", "transformers", "numpy", "scipy", "ir_measures", "matplotlib", "pyarrow", "pandas", "sklearn", "httpx"}
+
+
+def test_an_interrupt_is_one_sentence(monkeypatch, capsys):  # typer alone ends with code 130 and not a word
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steadyrank.experiments.matrix.shipped", interrupted, raising=False)
+    monkeypatch.setattr("sys.argv", ["steadyrank", "experiment", "--list"])
+    with pytest.raises(SystemExit) as ended:
+        main.run()
+    assert ended.value.code == 1 and "goes on from there" in capsys.readouterr().err
